@@ -1,0 +1,157 @@
+"""One error tree. A class owns its message, its hint, its exit code and whether trying again helps.
+
+    SavepointError                1
+    ├── UsageError                2   wrong use of the command line
+    ├── TranscriptError           1   what the agent wrote cannot be read as a session
+    ├── OutputExistsError         1   a file that differs stands where we would write
+    ├── SelectorError             1   no savepoint, file or session answers to that name
+    ├── NoStoreError             10   no store for this folder
+    ├── BusyError                11   another savepoint process holds the lock
+    ├── DeadlineError            11   the time allowed has passed; what is left is pending
+    ├── KeyFileError             12   a key is missing or unsafe
+    ├── MalformedError           20   bytes that are not what our format allows
+    │   └── TamperedError        20   bytes that are not those that were signed
+    ├── UnverifiableError        21   could not be checked
+    ├── RolledBackError          22   an older state, or two histories of one key
+    ├── UnsupportedFormatError   23   written by a newer version
+    └── DiskError                40   no space, input/output error, read-only
+
+Exit codes: DESIGN, section 11. An unknown code means failure.
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class SavepointError(Exception):
+    """Something savepoint can name: `message` for people, `hint` with what to do, `exit_code`."""
+
+    exit_code = 1
+    default_hint = ""
+    retry = False  # does the same call help later, with nothing changed?
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+
+    @property
+    def name(self) -> str:
+        """The class in words a program can match on: `no_store`, `tampered`, …"""
+        stem = type(self).__name__.removesuffix("Error")
+        return "".join("_" + c.lower() if c.isupper() else c for c in stem).lstrip("_")
+
+
+class UsageError(SavepointError):
+    """The command line asks for something that does not exist or does not go together."""
+
+    exit_code = 2
+    default_hint = "see `savepoint --help`"
+
+
+class TranscriptError(SavepointError):
+    """The transcript is missing, not a regular file, unreadable, or outside what we may read."""
+
+    default_hint = "name the session's file with --transcript"
+
+
+class OutputExistsError(SavepointError):
+    """A file that differs stands where we would write (deja-vu#725: recovery overwrote the original)."""
+
+    default_hint = "choose another path, or say --force"
+
+
+class SelectorError(SavepointError):
+    """Nothing answers to that selector, path or session."""
+
+    default_hint = "`savepoint list` shows what there is"
+
+
+class NoStoreError(SavepointError):
+    """No store belongs to this folder."""
+
+    exit_code = 10
+    default_hint = "run `savepoint init` in the project's folder"
+
+
+class BusyError(SavepointError):
+    """Another savepoint process holds the lock."""
+
+    exit_code = 11
+    retry = True
+    default_hint = "another savepoint is being made; try again in a moment"
+
+
+class DeadlineError(SavepointError):
+    """The time allowed has passed; what is left is pending and the next save finishes it."""
+
+    exit_code = 11
+    retry = True
+    default_hint = "what was left is finished by the next save"
+
+
+class KeyFileError(SavepointError):
+    """A key file is missing, malformed, or readable by others."""
+
+    exit_code = 12
+    default_hint = "`savepoint doctor` names the file and what is wrong with it"
+
+
+class MalformedError(SavepointError):
+    """Bytes that our format does not allow: a second spelling, a wrong type, a broken structure."""
+
+    exit_code = 20
+    default_hint = "`savepoint fsck` lists everything that is damaged"
+
+
+class TamperedError(MalformedError):
+    """Bytes that are not those that were hashed or signed."""
+
+
+class UnverifiableError(SavepointError):
+    """What was asked for could not be checked; nothing is known to be wrong."""
+
+    exit_code = 21
+    retry = True
+
+
+class RolledBackError(SavepointError):
+    """The state is older than one already seen, or two histories of one key exist."""
+
+    exit_code = 22
+    default_hint = "run `savepoint fsck --repair`"
+
+
+class UnsupportedFormatError(SavepointError):
+    """Written by a newer version of savepoint."""
+
+    exit_code = 23
+    default_hint = "upgrade savepoint"
+
+
+class DiskError(SavepointError):
+    """No space, quota, input/output error, read-only."""
+
+    exit_code = 40
+    default_hint = "free space or make the folder writable, then run the same again"
+
+    @classmethod
+    def of(cls, failure: OSError, path: str = "") -> DiskError:
+        """Say in words what the kernel said of `path` (taken from the failure where it knows one)."""
+        where = path or str(failure.filename or "")
+        what = _KERNEL_WORDS.get(failure.errno or 0, failure.strerror or "failed")
+        return cls(f"{where}: {what}" if where else what)
+
+
+_KERNEL_WORDS = {
+    errno.ENOSPC: "no space left (or no inodes)",
+    errno.EDQUOT: "disk quota exceeded",
+    errno.EROFS: "read-only file system",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "operation not permitted",
+    errno.EIO: "input/output error",
+    errno.EFBIG: "file size limit reached",
+    errno.EMFILE: "too many open files in this process",
+    errno.ENFILE: "too many open files on this machine",
+}

@@ -1,0 +1,64 @@
+"""Every limit of savepoint, named, with its unit. A limit that stands elsewhere is a defect."""
+
+from __future__ import annotations
+
+KIB = 1024  # bytes
+MIB = 1024 * KIB  # bytes
+
+# JSON that we parse strictly
+JSON_DEPTH = 64  # nested arrays and objects
+JSON_INTEGER_DIGITS = 19  # digits; what fits an i64
+RECORD_BYTES = 8 * KIB  # bytes of one index line without its LF
+SNAPSHOT_BYTES = 8 * MIB  # bytes of one snapshot document
+SMALL_DOCUMENT_BYTES = (
+    4 * MIB
+)  # bytes: config, stores.json, trusted heads, pending notes
+SESSION_CACHE_BYTES = 64 * MIB  # bytes of sessions/<key>.json
+METADATA_STRING_CHARS = 64 * KIB  # characters of one string that goes into a snapshot
+
+# segments and packs
+SEGMENT_SOFT_BYTES = (
+    1 * MIB
+)  # a segment ends after the first LF that makes it this long
+SEGMENT_HARD_BYTES = 16 * MIB  # or at exactly this length
+PACK_BYTES = 32 * MIB  # a pack that has reached this takes no further frame
+PACK_SALT_BYTES = 16  # random bytes in the skippable frame that starts a pack
+ZSTD_LEVEL = 3
+
+# reading what the agent wrote
+FULL_CHECK_BYTES = 64 * MIB  # a transcript up to this is hashed anew at every save
+TAIL_CHECK_SEGMENTS = (
+    2  # closed segments re-hashed before a longer one's prefix is believed
+)
+STILL_SECONDS = 0.25  # a transcript that did not grow for this long counts as flushed
+STILL_WAIT_SECONDS = 2.0  # and no longer than this is waited for it
+COMPANION_FILES = 10_000  # files
+COMPANION_DEPTH = 8  # folders below the session's own
+LOADED_FILES = 10_000  # files listed
+LOADED_FILE_BYTES = 64 * MIB  # a larger loaded file is listed, not stored
+LOADED_TOTAL_BYTES = 512 * MIB  # bytes of loaded files stored in one savepoint
+
+# the user's repository
+CHANGES_SECONDS = 2.0  # seconds for everything git says about the project
+CHANGES_BYTES = 32 * MIB  # bytes of changes in one savepoint
+CHANGES_FILES = 10_000  # files
+GIT_OUTPUT_BYTES = 16 * MIB  # bytes read from one git process
+
+# hooks (seconds from the start of the process)
+HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
+HOOK_PAYLOAD_SECONDS = 1.0
+PRECOMPACT_SECONDS = 20.0
+SESSION_SECONDS = 2.0  # SessionStart and Stop
+SESSION_END_SECONDS = 1.0
+STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
+STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
+
+# locks
+LOCK_WAIT_SECONDS = 15.0  # a command waits this long for another savepoint process
+LOCK_POLL_SECONDS = 0.01
+
+# names
+INSTANCE_NAME_CHARS = 64  # characters
+SLUG_CHARS = 40  # characters before the key's eight
+SESSION_KEY_CHARS = 64  # a session id up to this, of [A-Za-z0-9-], is its own key
+SPILLED_LIST_BYTES = 256 * MIB  # bytes of a list that was too long for its snapshot

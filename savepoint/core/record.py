@@ -1,0 +1,206 @@
+"""Records: the signed, hash-linked lines of an instance's index (docs/format.md, section 3).
+
+A record is its line: the bytes that were signed are the bytes that are stored, hashed and parsed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from savepoint.core import keys, limits, schema, spelling
+from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core.strict_json import Json, dump, parse_canonical
+
+VERSION = 1
+EVENTS = {
+    "birth": "INSTANCE_BORN",
+    "save": "SAVEPOINT_CREATED",
+    "restore": "INSTANCE_RESTORED",
+    "retire": "KEY_RETIRED",
+    "accept": "STATE_ACCEPTED",
+}
+
+_SIGNATURE = b',"signature":"'
+_SIGNATURE_MEMBER_BYTES = (
+    len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1
+)  # with its last quote
+
+_digest = schema.spelled(spelling.digest)
+_snapshot_hash = schema.spelled(spelling.prefixed_digest)
+_key = schema.spelled(spelling.key_bytes)
+_nullable_count = schema.nullable(schema.count)
+
+ORIGIN = schema.members(
+    {"signer": _key, "seq": schema.count, "snapshot_hash": _snapshot_hash}
+)
+
+_HEAD: dict[str, schema.Check] = {
+    "v": schema.one_of(VERSION),
+    "seq": schema.count,
+    "prev": _digest,
+    "kind": schema.one_of(*EVENTS),
+    "event": schema.one_of(*EVENTS.values()),
+    "timestamp": schema.spelled(spelling.time_seconds),
+    "instance": schema.spelled(spelling.Instance.parse),
+}
+_TAIL: dict[str, schema.Check] = {
+    "signer": _key,
+    "signature": schema.spelled(
+        lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)
+    ),
+}
+_BODIES: dict[str, dict[str, schema.Check]] = {
+    "birth": {
+        "nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))
+    },
+    "save": {
+        "session_id": schema.text,
+        "from": schema.nullable(ORIGIN),
+        "trigger": schema.text,
+        "snapshot_hash": _snapshot_hash,
+        "snapshot_size_bytes": schema.count,
+        "snapshot_file": schema.text,
+        "layer_1_status": schema.one_of("SAVED_LOCALLY"),
+        "tokens_used_this_session": _nullable_count,
+        "tokens_remaining": _nullable_count,
+        "context_utilization_percent": _nullable_count,
+        "consciousness_preserved": schema.truth,
+    },
+    "restore": {"from": ORIGIN, "unverified": schema.array(schema.text)},
+    "retire": {},
+    "accept": {  # what the owner accepted: a gap in the chain, a foreign tip, a trusted head made anew
+        "reason": schema.one_of("gap", "remote", "recreated"),
+        "first": _nullable_count,
+        "last": _nullable_count,
+        "tip": schema.nullable(_digest),
+    },
+}
+_SHAPES = {kind: schema.members(_HEAD | body | _TAIL) for kind, body in _BODIES.items()}
+
+
+class Record(NamedTuple):
+    """One line of the index. `line` has no LF; `body` holds the members of the record's kind."""
+
+    line: bytes
+    seq: int
+    prev: str
+    kind: str
+    timestamp: int  # Unix seconds
+    instance: str
+    signer: bytes  # 32 bytes
+    signature: bytes  # 64 bytes
+    body: dict[str, Json]
+
+    @property
+    def hash(self) -> str:
+        """What `prev` of the next record and `rec` of an entry name: SHA-256 of the line."""
+        return hashlib.sha256(self.line).hexdigest()
+
+    @property
+    def snapshot_hash(self) -> str:
+        """Bare hex; of a save only."""
+        return str(self.body["snapshot_hash"]).removeprefix("sha256:")
+
+    @property
+    def snapshot_file(self) -> str:
+        """`logs/precompact-saves/snapshot_….json`, below the instance's folder; of a save only."""
+        return str(self.body["snapshot_file"])
+
+    def signature_holds(self) -> bool:
+        """Is the line signed by the key that it names?"""
+        return keys.verifies(self.signer, "record", unsigned(self.line), self.signature)
+
+    def origin(self) -> dict[str, Json]:
+        """What `from` of a later record says of this savepoint."""
+        return {
+            "signer": spelling.base58(self.signer),
+            "seq": self.seq,
+            "snapshot_hash": self.body["snapshot_hash"],
+        }
+
+
+def unsigned(line: bytes) -> bytes:
+    """The signed bytes of a line: without its last member, closing brace kept, no LF."""
+    return line[: -_SIGNATURE_MEMBER_BYTES - 1] + b"}"
+
+
+def make(
+    kind: str,
+    *,
+    seq: int,
+    prev: str,
+    timestamp: int,
+    instance: str,
+    seed: bytes,
+    body: dict[str, Json],
+) -> Record:
+    """A new signed record. `body` has the members of its kind in their order.
+
+    Raises MalformedError if what was given cannot be a record.
+    """
+    members: dict[str, Json] = {
+        "v": VERSION,
+        "seq": seq,
+        "prev": prev,
+        "kind": kind,
+        "event": EVENTS[kind],
+        "timestamp": spelling.time_text(timestamp),
+        "instance": instance,
+        **body,
+        "signer": spelling.base58(keys.public_key(seed)),
+    }
+    bare = dump(members)
+    signature = keys.sign(seed, "record", bare).hex().encode()
+    return parse(bare[:-1] + _SIGNATURE + signature + b'"}')
+
+
+def parse(line: bytes) -> Record:
+    """The record of a line without its LF. `make` and `parse` are the only ways to a Record.
+
+    Raises MalformedError, or UnsupportedFormatError for a version above ours. The signature is
+    not checked here: `signature_holds` does, since key and chain belong to the same question.
+    """
+    value = parse_canonical(line, limits.RECORD_BYTES)
+    if not isinstance(value, dict):
+        raise MalformedError("a record is not an object")
+    version = value.get("v")
+    if type(version) is int and version > VERSION:
+        raise UnsupportedFormatError(
+            f"record of version {version}; this program knows {VERSION}"
+        )
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _SHAPES:
+        raise MalformedError("a record of no known kind")
+    _SHAPES[kind](value, "record")
+    return _build(line, kind, value)
+
+
+def _build(line: bytes, kind: str, value: dict[str, Json]) -> Record:
+    seq = value["seq"]
+    if value["event"] != EVENTS[kind] or type(seq) is not int or seq < 1:
+        raise MalformedError("a record's event does not fit its kind, or its seq is 0")
+    if kind == "save" and _bad_snapshot_file(str(value["snapshot_file"])):
+        raise MalformedError("snapshot_file is not a file of logs/precompact-saves")
+    return Record(
+        line=line,
+        seq=seq,
+        prev=str(value["prev"]),
+        kind=kind,
+        timestamp=spelling.time_seconds(str(value["timestamp"])),
+        instance=str(value["instance"]),
+        signer=spelling.key_bytes(str(value["signer"])),
+        signature=bytes.fromhex(str(value["signature"])),
+        body={name: value[name] for name in _BODIES[kind]},
+    )
+
+
+def _bad_snapshot_file(path: str) -> bool:
+    """A record of a foreign remote must not name a file outside its folder (`../`, absolute)."""
+    stem = path.removeprefix("logs/precompact-saves/snapshot_").removesuffix(".json")
+    whole = f"logs/precompact-saves/snapshot_{stem}.json"
+    return (
+        whole != path
+        or not stem.replace("-", "").replace("_", "").isalnum()
+        or not stem.isascii()
+    )

@@ -1,0 +1,162 @@
+"""One value, one spelling: times, digests, keys, instance ids and slugs (docs/format.md, section 1)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from savepoint.core import limits
+from savepoint.core.errors import MalformedError
+
+ZERO_DIGEST = "0" * 64
+LAST_TIME = 253402300799  # 9999-12-31T23:59:59Z, the last one that four digits of a year can spell
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z"
+)
+_INSTANCE = re.compile(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
+_SESSION_KEY = re.compile(r"[A-Za-z0-9-]+")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def time_text(seconds: int) -> str:
+    """Unix seconds (0 … LAST_TIME) as `2026-11-30T13:26:49Z`."""
+    if not 0 <= seconds <= LAST_TIME:
+        raise MalformedError(f"time out of range: {seconds}")
+    days, rest = divmod(seconds, 86400)
+    year, month, day = _civil(days)
+    return f"{year:04}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
+
+
+def time_seconds(text: str) -> int:
+    """The inverse of `time_text`; any other spelling, and a day that does not exist, is refused."""
+    match = _TIME.fullmatch(text) if text.isascii() else None
+    if not match:
+        raise MalformedError(f"not a time like 2026-11-30T13:26:49Z: {text[:40]!r}")
+    year, month, day, hour, minute, second = (int(part) for part in match.groups())
+    seconds = _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
+    if seconds < 0 or time_text(seconds) != text:
+        raise MalformedError(f"no such time: {text}")
+    return seconds
+
+
+def _civil(days: int) -> tuple[int, int, int]:
+    """Days since 1970-01-01 as year, month, day (Howard Hinnant, chrono-compatible algorithms)."""
+    era, day_of_era = divmod(days + 719468, 146097)
+    year = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
+    day_of_year = day_of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month + 2) // 5 + 1
+    month += 3 if month < 10 else -9
+    return year + era * 400 + (month <= 2), month, day
+
+
+def _days(year: int, month: int, day: int) -> int:
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return (
+        era * 146097
+        + year_of_era * 365
+        + year_of_era // 4
+        - year_of_era // 100
+        + (day_of_year - 719468)
+    )
+
+
+def digest(text: str) -> str:
+    """`text` if it is 64 lower-case hex digits."""
+    if not _DIGEST.fullmatch(text):
+        raise MalformedError("not a SHA-256 in lower-case hex")
+    return text
+
+
+def prefixed_digest(text: str) -> str:
+    """The bare digest of `sha256:<hex>`, the spelling of the specification's own fields."""
+    if not text.startswith("sha256:"):
+        raise MalformedError("a hash here starts with sha256:")
+    return digest(text[7:])
+
+
+def hex_bytes(text: str, size: int) -> bytes:
+    """`size` bytes from lower-case hex; `bytes.fromhex` alone takes blanks and capitals."""
+    if len(text) != 2 * size or not re.fullmatch(r"[0-9a-f]*", text):
+        raise MalformedError(f"not {size} bytes in lower-case hex")
+    return bytes.fromhex(text)
+
+
+def base58(data: bytes) -> str:
+    """Base58 with the Bitcoin alphabet, as Solana spells keys and accounts."""
+    number = int.from_bytes(data, "big")
+    digits = ""
+    while number:
+        number, rest = divmod(number, 58)
+        digits = _BASE58[rest] + digits
+    return "1" * (len(data) - len(data.lstrip(b"\0"))) + digits
+
+
+def key_bytes(text: str) -> bytes:
+    """The 32 bytes of a key or account in base58; a second spelling is refused."""
+    number = 0
+    for letter in text[:64]:
+        index = _BASE58.find(letter)
+        if index < 0:
+            raise MalformedError("not base58")
+        number = number * 58 + index
+    if number >= 1 << 256 or base58(data := number.to_bytes(32, "big")) != text:
+        raise MalformedError("not a key of 32 bytes in base58")
+    return data
+
+
+class Instance(NamedTuple):
+    """An agent identity, `NAME #N`. The key is the identity; this is its name."""
+
+    name: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> Instance:
+        """`Gabriel #215`: NFC, 1 to 64 characters, no `#`, no controls, no blank at the ends."""
+        match = _INSTANCE.fullmatch(text)
+        name = match[1] if match else ""
+        if (
+            not match
+            or not 1 <= len(name) <= limits.INSTANCE_NAME_CHARS
+            or name != name.strip()
+        ):
+            raise MalformedError(
+                f"not an instance id like 'Gabriel #215': {text[:80]!r}"
+            )
+        if unicodedata.normalize("NFC", name) != name or any(map(_is_control, name)):
+            raise MalformedError(
+                f"instance name is not NFC or has control characters: {name!r}"
+            )
+        return cls(name, int(match[2]))
+
+    def slug(self, authority: bytes) -> str:
+        """Folder and branch name: words of the id in `[a-z0-9-]`, then 8 hex digits of the key."""
+        lowered = "".join(
+            c.lower() if c.isascii() else "-" for c in f"{self.name}-{self.number}"
+        )
+        words = (
+            re.sub(r"[^a-z0-9]+", "-", lowered)
+            .strip("-")[: limits.SLUG_CHARS]
+            .strip("-")
+        )
+        return f"{words or 'x'}-{authority[:4].hex()}"
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def is_session_key(text: str) -> bool:
+    """May this session id stand in a file name as it is?"""
+    return len(text) <= limits.SESSION_KEY_CHARS and bool(_SESSION_KEY.fullmatch(text))

@@ -1,0 +1,105 @@
+"""Strict JSON: one value, one spelling, within limits.
+
+The standard library keeps the last of two equal keys, takes NaN, lone surrogates, floats, endless
+digits and any depth. A second spelling of a signed value is a hole (age tests it as malleability),
+so `parse` refuses all of these, and `parse_canonical` also demands that the bytes be exactly those
+that `dump` would write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn, TypeAlias
+
+from savepoint.core import limits
+from savepoint.core.errors import MalformedError
+
+Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
+
+
+def dump(value: Json) -> bytes:
+    """The one spelling of `value`: compact UTF-8, members in the order given, no LF at the end."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8")
+
+
+def parse(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
+    """The value of a JSON document of at most `limit` bytes.
+
+    Raises MalformedError: larger, not UTF-8, deeper than JSON_DEPTH, a key twice in an object, a
+    number that is not an integer of at most JSON_INTEGER_DIGITS, NaN, a lone surrogate, anything
+    before or after the value.
+    """
+    if len(data) > limit:
+        raise MalformedError(
+            f"JSON of {len(data)} bytes where at most {limit} are allowed"
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise MalformedError(f"JSON is not UTF-8 at byte {failure.start}") from failure
+    _check_depth(data)
+    try:
+        value: Json = _DECODER.decode(text)
+    except (json.JSONDecodeError, RecursionError) as failure:
+        raise MalformedError(f"not JSON: {failure}") from failure
+    if "\\u" in text:  # only an escape can make a surrogate: the bytes were valid UTF-8
+        _refuse_surrogates(value)
+    return value
+
+
+def parse_canonical(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
+    """`parse`, and the bytes are the ones that `dump` writes: no second spelling is accepted."""
+    value = parse(data, limit)
+    if dump(value) != data:
+        raise MalformedError(
+            "JSON is not in its one spelling (blanks, escapes or digits differ)"
+        )
+    return value
+
+
+def _check_depth(data: bytes) -> None:
+    """Refuse deep nesting before the recursive parser sees it: what is left without strings and
+    without all that is no bracket is walked (a fault of deep input is a crash in other parsers)."""
+    if data.count(b"[") + data.count(b"{") <= limits.JSON_DEPTH:
+        return
+    depth = 0
+    for byte in _STRING.sub(b"", data).translate(None, _NO_BRACKET):
+        depth += 1 if byte in b"[{" else -1
+        if depth > limits.JSON_DEPTH:
+            raise MalformedError(f"JSON nested deeper than {limits.JSON_DEPTH}")
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise MalformedError("JSON has a key twice in one object")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > limits.JSON_INTEGER_DIGITS + 1 or digits == "-0":
+        raise MalformedError("JSON has an integer that is too long, or -0")
+    return int(digits)
+
+
+def _refuse_number(spelling: str) -> NoReturn:
+    raise MalformedError(f"JSON has a number that is not an integer: {spelling[:20]}")
+
+
+def _refuse_surrogates(value: Json) -> None:
+    try:
+        dump(value)
+    except UnicodeEncodeError as failure:
+        raise MalformedError("JSON has a lone surrogate") from failure
+
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_refuse_number,
+    parse_constant=_refuse_number,
+)
