@@ -1,0 +1,254 @@
+"""The only module that writes files. Each primitive says what survives a crash after it returns.
+
+What POSIX does not promise, and we therefore do: a new name is durable only after its directory was
+synced; `write` may take fewer bytes than given and say so only by its result; after a failed fsync
+the page may be clean and lost, so nothing is ever synced twice to "repair" it (fsyncgate): the
+temporary is thrown away and the caller fails. Every temporary is made beside its target, so that no
+rename crosses a file system.
+
+All names may be str or bytes. Failures of the kernel are raised as DiskError (exit 40).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from types import TracebackType
+from typing import Self
+
+from savepoint.core.errors import DiskError
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+TEMPORARY_PREFIX = ".tmp-"
+
+_F_FULLFSYNC = 51  # macOS: fsync alone leaves the bytes in the drive's cache (fcntl.h)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NewFile:
+    """A file being written under a temporary name; it appears whole under its own name, or not.
+
+    Use as a context manager: what is not published when the block ends is removed.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._path = os.path.join(directory, TEMPORARY_PREFIX + os.urandom(8).hex())
+        with _failing(self._path):
+            self._fd = os.open(self._path, _CREATE, FILE_MODE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        if self._path:
+            _remove_quietly(self._path)
+
+    def write(self, data: bytes) -> None:
+        """Append all of `data`. Raises DiskError."""
+        with _failing(self._path):
+            _write_all(self._fd, data)
+
+    def create(self, name: str) -> bool:
+        """Sync, then take `name` in the same directory if it is free; False if it is taken.
+
+        Durable after `sync_directory` of that directory.
+        """
+        target = os.path.join(self._directory, name)
+        with _failing(target):
+            self._sync()
+            try:
+                os.link(self._path, target)
+            except FileExistsError:
+                return False
+        return True
+
+    def replace(self, name: str) -> None:
+        """Sync, then put the file in the place of whatever `name` was. Until the directory is
+        synced a crash may bring the old file back, never a mixture."""
+        with _failing(name):
+            self._sync()
+            os.rename(self._path, os.path.join(self._directory, name))
+        self._path = ""
+
+    def _sync(self) -> None:
+        _sync(self._fd)
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+
+def create_exclusive(path: str, data: bytes) -> bool:
+    """A new file with all of `data`, durable with its name; False, and nothing done, if it exists."""
+    directory, name = os.path.split(path)
+    with NewFile(directory) as new:
+        new.write(data)
+        if not new.create(name):
+            return False
+    sync_directory(directory)
+    return True
+
+
+def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
+    """The file at `path` holds `data`, whole. Without `durable_name` a crash may bring the old
+    content back: for what may lag but must never be torn."""
+    directory, name = os.path.split(path)
+    with NewFile(directory) as new:
+        new.write(data)
+        new.replace(name)
+    if durable_name:
+        sync_directory(directory)
+
+
+def replace_cache(path: str, data: bytes) -> None:
+    """As `replace`, but not synced: for what is rebuilt when it is lost or empty."""
+    temporary = path + TEMPORARY_PREFIX + os.urandom(8).hex()
+    with _failing(path):
+        fd = os.open(temporary, _CREATE, FILE_MODE)
+        try:
+            _write_all(fd, data)
+        except OSError:
+            _remove_quietly(temporary)
+            raise
+        finally:
+            os.close(fd)
+        os.rename(temporary, path)
+
+
+def append(path: str, data: bytes, *, size: int) -> None:
+    """Put `data` behind the first `size` bytes of a file, durable when this returns.
+
+    The caller holds the lock and knows the size. A write that fails is undone as far as the disk
+    allows; what stays of it is a torn tail (docs/format.md, section 4). A file of size 0 may be
+    absent; then its name is made durable as well.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _failing(path):
+        fd = os.open(path, flags | (os.O_CREAT if size == 0 else 0), FILE_MODE)
+        try:
+            if os.fstat(fd).st_size != size:
+                raise DiskError(f"{path}: changed while its lock was held")
+            try:
+                _write_all(fd, data)
+            except OSError:
+                _truncate_quietly(fd, size)
+                raise
+            _sync(fd)
+        finally:
+            os.close(fd)
+    if size == 0:
+        sync_directory(os.path.dirname(path))
+
+
+def truncate(path: str, size: int) -> None:
+    """Cut a file to `size` bytes, durably: for a torn tail, after its bytes were set aside."""
+    with _failing(path):
+        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, size)
+            _sync(fd)
+        finally:
+            os.close(fd)
+
+
+def append_log(path: str, line: bytes) -> None:
+    """One line at the end of a log for people: one write, not synced, never evidence."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _failing(path):
+        fd = os.open(path, flags, FILE_MODE)
+        try:
+            _write_all(fd, line)
+        finally:
+            os.close(fd)
+
+
+def make_directories(path: str) -> None:
+    """`path` and the folders above it, each durable in its parent, private to the user."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    make_directories(parent)
+    with _failing(path):
+        try:
+            os.mkdir(path, DIRECTORY_MODE)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+    sync_directory(parent)
+
+
+def remove(path: str) -> None:
+    """Remove a file if it is there; not synced, since what is removed may come back harmlessly."""
+    with _failing(path):
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+
+
+def sync_directory(path: str) -> None:
+    """The names in a directory are durable. File systems that cannot sync one say EINVAL."""
+    with _failing(path):
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _sync(fd)
+        except OSError as failure:
+            if failure.errno != errno.EINVAL:
+                raise
+        finally:
+            os.close(fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.write(fd, view)
+        if written == 0:  # cannot happen on a regular file; endless if it did
+            raise OSError(errno.EIO, "write took no bytes")
+        view = view[written:]
+
+
+def _sync(fd: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(fd, _F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+def _remove_quietly(path: str) -> None:
+    """After another failure: the leftover is found by its prefix, and harmless."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def _truncate_quietly(fd: int, size: int) -> None:
+    """After another failure: what stays is a torn tail, which every reader knows."""
+    try:
+        os.ftruncate(fd, size)
+    except OSError:
+        return
+
+
+class _failing:  # noqa: N801  # reads as a clause: with _failing(path)
+    """Turn what the kernel says in the block into a DiskError that names `path`."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(value, OSError):
+            raise DiskError.of(value, self._path) from value

@@ -1,0 +1,53 @@
+"""Reading files that we or others wrote: regular files only, within bounds, links not followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from savepoint.core.errors import DiskError, MalformedError
+
+
+def read_bounded(path: str, limit: int) -> bytes | None:
+    """The bytes of one of our own files, or None where there is none.
+
+    Raises DiskError (unreadable) or MalformedError (no regular file, or larger than `limit`).
+    """
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        return None
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    try:
+        return _read(fd, path, limit)
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    finally:
+        os.close(fd)
+
+
+def open_regular(path: str) -> int:
+    """A descriptor of a regular file; a FIFO does not block, a link is not followed.
+
+    Raises OSError, and MalformedError for anything but a regular file.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise MalformedError(f"{path}: not a regular file")
+    return fd
+
+
+def _read(fd: int, path: str, limit: int) -> bytes:
+    chunks = []
+    left = limit + 1
+    while left > 0:
+        chunk = os.read(fd, min(left, 1 << 20))
+        if not chunk:
+            break
+        chunks.append(chunk)
+        left -= len(chunk)
+    if left <= 0:
+        raise MalformedError(f"{path}: larger than {limit} bytes")
+    return b"".join(chunks)

@@ -1,0 +1,158 @@
+"""Where everything is kept below $SAVEPOINT_HOME (DESIGN, section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from os.path import join
+from typing import NamedTuple
+
+from savepoint.core import spelling
+
+SNAPSHOT_FOLDER = "logs/precompact-saves"
+INDEX_FILE = "logs/precompact-savepoint.jsonl"
+
+
+class Home(NamedTuple):
+    """The folder of all stores of a user."""
+
+    path: str
+
+    @property
+    def stores_file(self) -> str:
+        """Cache: project folder → store."""
+        return join(self.path, "stores.json")
+
+    @property
+    def hook_log(self) -> str:
+        """Fires that found no store or made one."""
+        return join(self.path, "hook.log")
+
+    @property
+    def stores(self) -> str:
+        """One folder a store."""
+        return join(self.path, "stores")
+
+    def store(self, store_id: str) -> Store:
+        """The store of that id, whether it exists or not."""
+        return Store(self.path, store_id)
+
+
+class Store(NamedTuple):
+    """One project's savepoints."""
+
+    home: str
+    id: str  # 16 random bytes, hex
+
+    @property
+    def path(self) -> str:
+        """The store's folder."""
+        return join(self.home, "stores", self.id)
+
+    @property
+    def config(self) -> str:
+        """Written by `savepoint config`; never read from the project's tree."""
+        return join(self.path, "config.json")
+
+    @property
+    def lock(self) -> str:
+        """Held while a record is added."""
+        return join(self.path, "lock")
+
+    @property
+    def objects(self) -> str:
+        """Packs, by their first two digits."""
+        return join(self.path, "objects")
+
+    @property
+    def sessions(self) -> str:
+        """Caches and locks of sessions."""
+        return join(self.path, "sessions")
+
+    @property
+    def pending(self) -> str:
+        """What a deadline or a missing key left."""
+        return join(self.path, "pending")
+
+    @property
+    def keys(self) -> str:
+        """The only folder with secrets."""
+        return join(self.home, "keys", self.id)
+
+    @property
+    def root_seed(self) -> str:
+        """32 random bytes: the only signing secret."""
+        return join(self.keys, "root.seed")
+
+    def pack(self, name: str) -> str:
+        """The pack of that SHA-256."""
+        return join(self.objects, name[:2], name + ".pack")
+
+    def session(self, key: str) -> str:
+        """Cache of a session."""
+        return join(self.sessions, key + ".json")
+
+    def session_lock(self, key: str) -> str:
+        """Held from the first read of a session's files to its record."""
+        return join(self.sessions, key + ".lock")
+
+    def pending_note(self, key: str) -> str:
+        """What is to be finished for a session."""
+        return join(self.pending, key + ".json")
+
+    def instance(self, slug: str) -> InstancePaths:
+        """The files of an instance."""
+        return InstancePaths(self, slug)
+
+
+class InstancePaths(NamedTuple):
+    """What belongs to one instance of a store."""
+
+    store: Store
+    slug: str
+
+    @property
+    def path(self) -> str:
+        """Folder whose relative paths stand in records and commits."""
+        return join(self.store.path, "instances", self.slug)
+
+    @property
+    def index(self) -> str:
+        """The signed records."""
+        return join(self.path, INDEX_FILE)
+
+    @property
+    def snapshots(self) -> str:
+        """The snapshot files."""
+        return join(self.path, SNAPSHOT_FOLDER)
+
+    @property
+    def status_log(self) -> str:
+        """What became of each savepoint, for people."""
+        return join(self.path, "logs/precompact-status.jsonl")
+
+    @property
+    def continuity_log(self) -> str:
+        """One human-readable line an event."""
+        return join(self.path, "logs/consciousness_continuity.log")
+
+    @property
+    def bootstrap(self) -> str:
+        """Of a successor: ids, keys, nonces, hashes; public."""
+        return join(self.path, "BOOTSTRAP_VERIFICATION.json")
+
+    @property
+    def authority(self) -> str:
+        """The derived key, a Solana keypair file."""
+        return join(self.store.keys, self.slug + ".json")
+
+    @property
+    def trusted(self) -> str:
+        """The highest state ever seen; outside the store, so that it survives the store's rollback."""
+        return join(self.store.home, "trusted", self.store.id, self.slug + ".json")
+
+
+def session_key(session_id: str) -> str:
+    """The name of a session in files and records: its id, or the SHA-256 of an id no file may have."""
+    if spelling.is_session_key(session_id):
+        return session_id
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()

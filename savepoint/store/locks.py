@@ -1,0 +1,61 @@
+"""Locks: flock on files of our own. A dead process leaves no lock, so none is ever stolen."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from types import TracebackType
+from typing import Self
+
+from savepoint.core import limits
+from savepoint.core.errors import BusyError, DiskError
+
+
+class Lock:
+    """An exclusive lock, held inside a `with` block.
+
+    `deadline` is a time.monotonic() value. Raises BusyError when it passes.
+    """
+
+    def __init__(self, path: str, deadline: float) -> None:
+        self._path = path
+        self._deadline = deadline
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(self._path, flags, 0o600)
+            self._wait()
+        except OSError as failure:
+            self._close()
+            raise DiskError.of(failure, self._path) from failure
+        except BusyError:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _wait(self) -> None:
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as failure:
+                if failure.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                    raise
+            else:
+                return
+            if time.monotonic() >= self._deadline:
+                raise BusyError(f"{self._path} is held by another savepoint process")
+            time.sleep(limits.LOCK_POLL_SECONDS)
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
