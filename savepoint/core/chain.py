@@ -73,7 +73,8 @@ class Chain:
 
     def _link_fault(self, one: Record) -> str:
         """Why `one` cannot follow the last record, or nothing. A forward jump is noted as a gap:
-        whether a rolled-back index was gone on from, or a line cut out, the trusted head knows."""
+        whether a rolled-back index was gone on from, or a line cut out, the trusted head knows.
+        """
         seq, prev = 1, spelling.ZERO_DIGEST
         if self.records:
             seq, prev = self.records[-1].seq + 1, self.records[-1].hash
@@ -112,6 +113,4 @@ def last_line(tail: bytes) -> tuple[bytes, bytes]:
     return tail[start:end], tail[end + 1 :]
 
 
-TAIL_BYTES = 2 * (
-    limits.RECORD_BYTES + 1
-)  # surely holds the last whole line and a torn one
+TAIL_BYTES = 2 * (limits.RECORD_BYTES + 1)  # surely holds the last whole line and a torn one

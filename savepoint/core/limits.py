@@ -10,16 +10,12 @@ JSON_DEPTH = 64  # nested arrays and objects
 JSON_INTEGER_DIGITS = 19  # digits; what fits an i64
 RECORD_BYTES = 8 * KIB  # bytes of one index line without its LF
 SNAPSHOT_BYTES = 8 * MIB  # bytes of one snapshot document
-SMALL_DOCUMENT_BYTES = (
-    4 * MIB
-)  # bytes: config, stores.json, trusted heads, pending notes
+SMALL_DOCUMENT_BYTES = 4 * MIB  # bytes: config, stores.json, trusted heads, pending notes
 SESSION_CACHE_BYTES = 64 * MIB  # bytes of sessions/<key>.json
 METADATA_STRING_CHARS = 64 * KIB  # characters of one string that goes into a snapshot
 
 # segments and packs
-SEGMENT_SOFT_BYTES = (
-    1 * MIB
-)  # a segment ends after the first LF that makes it this long
+SEGMENT_SOFT_BYTES = 1 * MIB  # a segment ends after the first LF that makes it this long
 SEGMENT_HARD_BYTES = 16 * MIB  # or at exactly this length
 PACK_BYTES = 32 * MIB  # a pack that has reached this takes no further frame
 PACK_SALT_BYTES = 16  # random bytes in the skippable frame that starts a pack
@@ -27,9 +23,7 @@ ZSTD_LEVEL = 3
 
 # reading what the agent wrote
 FULL_CHECK_BYTES = 64 * MIB  # a transcript up to this is hashed anew at every save
-TAIL_CHECK_SEGMENTS = (
-    2  # closed segments re-hashed before a longer one's prefix is believed
-)
+TAIL_CHECK_SEGMENTS = 2  # closed segments re-hashed before a longer one's prefix is believed
 STILL_SECONDS = 0.25  # a transcript that did not grow for this long counts as flushed
 STILL_WAIT_SECONDS = 2.0  # and no longer than this is waited for it
 COMPANION_FILES = 10_000  # files

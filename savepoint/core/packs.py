@@ -16,7 +16,8 @@ HEADER_BYTES = 8 + limits.PACK_SALT_BYTES
 
 def header(salt: bytes) -> bytes:
     """The skippable frame that starts a pack. The salt keeps its public name from confirming a
-    guess of the content. salt: PACK_SALT_BYTES random bytes."""
+    guess of the content. salt: PACK_SALT_BYTES random bytes.
+    """
     return SKIPPABLE_MAGIC + len(salt).to_bytes(4, "little") + salt
 
 

@@ -22,18 +22,14 @@ EVENTS = {
 }
 
 _SIGNATURE = b',"signature":"'
-_SIGNATURE_MEMBER_BYTES = (
-    len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1
-)  # with its last quote
+_SIGNATURE_MEMBER_BYTES = len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1  # with its last quote
 
 _digest = schema.spelled(spelling.digest)
 _snapshot_hash = schema.spelled(spelling.prefixed_digest)
 _key = schema.spelled(spelling.key_bytes)
 _nullable_count = schema.nullable(schema.count)
 
-ORIGIN = schema.members(
-    {"signer": _key, "seq": schema.count, "snapshot_hash": _snapshot_hash}
-)
+ORIGIN = schema.members({"signer": _key, "seq": schema.count, "snapshot_hash": _snapshot_hash})
 
 _HEAD: dict[str, schema.Check] = {
     "v": schema.one_of(VERSION),
@@ -46,14 +42,10 @@ _HEAD: dict[str, schema.Check] = {
 }
 _TAIL: dict[str, schema.Check] = {
     "signer": _key,
-    "signature": schema.spelled(
-        lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)
-    ),
+    "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
 }
 _BODIES: dict[str, dict[str, schema.Check]] = {
-    "birth": {
-        "nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))
-    },
+    "birth": {"nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))},
     "save": {
         "session_id": schema.text,
         "from": schema.nullable(ORIGIN),
@@ -166,9 +158,7 @@ def parse(line: bytes) -> Record:
         raise MalformedError("a record is not an object")
     version = value.get("v")
     if type(version) is int and version > VERSION:
-        raise UnsupportedFormatError(
-            f"record of version {version}; this program knows {VERSION}"
-        )
+        raise UnsupportedFormatError(f"record of version {version}; this program knows {VERSION}")
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _SHAPES:
         raise MalformedError("a record of no known kind")
@@ -200,7 +190,5 @@ def _bad_snapshot_file(path: str) -> bool:
     stem = path.removeprefix("logs/precompact-saves/snapshot_").removesuffix(".json")
     whole = f"logs/precompact-saves/snapshot_{stem}.json"
     return (
-        whole != path
-        or not stem.replace("-", "").replace("_", "").isalnum()
-        or not stem.isascii()
+        whole != path or not stem.replace("-", "").replace("_", "").isalnum() or not stem.isascii()
     )

@@ -8,9 +8,7 @@ from typing import TypeAlias
 from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import Json
 
-Check: TypeAlias = (
-    "Callable[[Json, str], None]"  # (value, where) → None, or MalformedError
-)
+Check: TypeAlias = "Callable[[Json, str], None]"  # (value, where) → None, or MalformedError
 
 
 def anything(value: Json, where: str) -> None:
@@ -24,7 +22,7 @@ def text(value: Json, where: str) -> None:
 
 
 def truth(value: Json, where: str) -> None:
-    """true or false."""
+    """True or false."""
     if not isinstance(value, bool):
         raise MalformedError(f"{where} is not true or false")
 
@@ -93,9 +91,7 @@ def mapping(inner: Check) -> Check:
     return check
 
 
-def members(
-    known: Mapping[str, Check], optional: frozenset[str] = frozenset()
-) -> Check:
+def members(known: Mapping[str, Check], optional: frozenset[str] = frozenset()) -> Check:
     """An object with exactly these members in exactly this order; `optional` ones may be absent."""
 
     def check(value: Json, where: str) -> None:
@@ -103,9 +99,7 @@ def members(
             raise MalformedError(f"{where} is not an object")
         expected = [name for name in known if name in value or name not in optional]
         if list(value) != expected:
-            raise MalformedError(
-                f"{where} has other members, or another order, than {expected}"
-            )
+            raise MalformedError(f"{where} has other members, or another order, than {expected}")
         for name, item in value.items():
             known[name](item, f"{where}.{name}")
 

@@ -28,9 +28,7 @@ class Segment(NamedTuple):
     def from_json(cls, value: Json) -> Segment:
         """Raises MalformedError unless it is exactly what `to_json` gives."""
         if not isinstance(value, dict) or tuple(value) != cls._fields:
-            raise MalformedError(
-                "a segment has other members than " + ", ".join(cls._fields)
-            )
+            raise MalformedError("a segment has other members than " + ", ".join(cls._fields))
         sha256, size, lines, pack, offset, length = value.values()
         if not (_is_digest(sha256) and _is_digest(pack)):
             raise MalformedError("a segment's hash or pack is not a SHA-256")
@@ -41,11 +39,7 @@ class Segment(NamedTuple):
 
 
 def _is_digest(value: Json) -> bool:
-    return (
-        isinstance(value, str)
-        and len(value) == 64
-        and not value.strip("0123456789abcdef")
-    )
+    return isinstance(value, str) and len(value) == 64 and not value.strip("0123456789abcdef")
 
 
 def cut(data: bytes | bytearray, start: int, *, final: bool) -> int | None:

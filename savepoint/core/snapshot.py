@@ -130,9 +130,7 @@ _SHAPE = schema.members(
                 "last_push": schema.text,
                 "object_format": _nullable_text,
                 "operation": _nullable_text,
-                "roots": schema.members(
-                    {"project": _path, "worktree": schema.nullable(_path)}
-                ),
+                "roots": schema.members({"project": _path, "worktree": schema.nullable(_path)}),
                 "changes": schema.members(
                     {
                         "files": _list_of(_change),
@@ -187,14 +185,10 @@ _SINGLE_FILES = (
 class StoredFile(NamedTuple):
     """A file that a snapshot holds: what it is, its path, its bytes as segments in order."""
 
-    part: (
-        str  # conversation | companion | state | files | changes | succession | handoff
-    )
+    part: str  # conversation | companion | state | files | changes | succession | handoff
     path: Json  # a string or {"b64": …}
     segments: tuple[Segment, ...]
-    root: (
-        str | None
-    )  # None where the snapshot names a SHA-256 of the whole instead, or nothing
+    root: str | None  # None where the snapshot names a SHA-256 of the whole instead, or nothing
     sha256: str | None
 
 
@@ -225,9 +219,7 @@ def seal(document: dict[str, Json], created_at: str) -> Snapshot:
     whole = {**document, "integrity": integrity}
     _SHAPE(whole, "snapshot")
     if len(data) > limits.SNAPSHOT_BYTES:
-        raise MalformedError(
-            f"snapshot of {len(data)} bytes; at most {limits.SNAPSHOT_BYTES}"
-        )
+        raise MalformedError(f"snapshot of {len(data)} bytes; at most {limits.SNAPSHOT_BYTES}")
     return Snapshot(data, whole)
 
 
@@ -244,9 +236,7 @@ def parse(data: bytes) -> Snapshot:
         raise MalformedError("a snapshot is not an object")
     version = document.get("format")
     if type(version) is int and version > FORMAT:
-        raise UnsupportedFormatError(
-            f"snapshot of format {version}; this program knows {FORMAT}"
-        )
+        raise UnsupportedFormatError(f"snapshot of format {version}; this program knows {FORMAT}")
     _SHAPE(document, "snapshot")
     covered = data[: data.rindex(_INTEGRITY)] + b"}\n"
     integrity = document["integrity"]
@@ -267,9 +257,7 @@ def spilled_lists(document: dict[str, Json]) -> Iterator[tuple[Segment, ...]]:
             yield _segments(_members(value)["list"])
 
 
-def files(
-    document: dict[str, Json], read: Callable[[Segment], bytes]
-) -> Iterator[StoredFile]:
+def files(document: dict[str, Json], read: Callable[[Segment], bytes]) -> Iterator[StoredFile]:
     """Every stored file. `read` gives a segment's raw bytes; it is called for spilled lists only."""
     history = _members(document["conversation_history"])
     if history["transcript"] is not None:
@@ -284,18 +272,15 @@ def files(
         if entry["segments"] is not None:
             listed = _segments(entry["segments"])
             yield StoredFile("files", path, listed, None, str(entry["sha256"]))
-    for one in _items(
-        unspill(member_at(document, ("git_state", "changes", "files")), read)
-    ):
+    for one in _items(unspill(member_at(document, ("git_state", "changes", "files")), read)):
         entry = _members(one)
-        yield StoredFile(
-            "changes", entry["path"], _segments(entry["segments"]), None, None
-        )
+        yield StoredFile("changes", entry["path"], _segments(entry["segments"]), None, None)
 
 
 def unspill(value: Json, read: Callable[[Segment], bytes]) -> Json:
     """The list or mapping itself, wherever it is kept. Raises TamperedError for one that is not
-    what its snapshot names."""
+    what its snapshot names.
+    """
     if not is_spilled(value):
         return value
     named = _members(value)

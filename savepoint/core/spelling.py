@@ -13,9 +13,7 @@ ZERO_DIGEST = "0" * 64
 LAST_TIME = 253402300799  # 9999-12-31T23:59:59Z, the last one that four digits of a year can spell
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z"
-)
+_TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
 _INSTANCE = re.compile(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
 _SESSION_KEY = re.compile(r"[A-Za-z0-9-]+")
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -45,9 +43,7 @@ def time_seconds(text: str) -> int:
 def _civil(days: int) -> tuple[int, int, int]:
     """Days since 1970-01-01 as year, month, day (Howard Hinnant, chrono-compatible algorithms)."""
     era, day_of_era = divmod(days + 719468, 146097)
-    year = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
-    ) // 365
+    year = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
     day_of_year = day_of_era - (365 * year + year // 4 - year // 100)
     month = (5 * day_of_year + 2) // 153
     day = day_of_year - (153 * month + 2) // 5 + 1
@@ -126,30 +122,16 @@ class Instance(NamedTuple):
         """`Gabriel #215`: NFC, 1 to 64 characters, no `#`, no controls, no blank at the ends."""
         match = _INSTANCE.fullmatch(text)
         name = match[1] if match else ""
-        if (
-            not match
-            or not 1 <= len(name) <= limits.INSTANCE_NAME_CHARS
-            or name != name.strip()
-        ):
-            raise MalformedError(
-                f"not an instance id like 'Gabriel #215': {text[:80]!r}"
-            )
+        if not match or not 1 <= len(name) <= limits.INSTANCE_NAME_CHARS or name != name.strip():
+            raise MalformedError(f"not an instance id like 'Gabriel #215': {text[:80]!r}")
         if unicodedata.normalize("NFC", name) != name or any(map(_is_control, name)):
-            raise MalformedError(
-                f"instance name is not NFC or has control characters: {name!r}"
-            )
+            raise MalformedError(f"instance name is not NFC or has control characters: {name!r}")
         return cls(name, int(match[2]))
 
     def slug(self, authority: bytes) -> str:
         """Folder and branch name: words of the id in `[a-z0-9-]`, then 8 hex digits of the key."""
-        lowered = "".join(
-            c.lower() if c.isascii() else "-" for c in f"{self.name}-{self.number}"
-        )
-        words = (
-            re.sub(r"[^a-z0-9]+", "-", lowered)
-            .strip("-")[: limits.SLUG_CHARS]
-            .strip("-")
-        )
+        lowered = "".join(c.lower() if c.isascii() else "-" for c in f"{self.name}-{self.number}")
+        words = re.sub(r"[^a-z0-9]+", "-", lowered).strip("-")[: limits.SLUG_CHARS].strip("-")
         return f"{words or 'x'}-{authority[:4].hex()}"
 
 

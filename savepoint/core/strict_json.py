@@ -32,9 +32,7 @@ def parse(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
     before or after the value.
     """
     if len(data) > limit:
-        raise MalformedError(
-            f"JSON of {len(data)} bytes where at most {limit} are allowed"
-        )
+        raise MalformedError(f"JSON of {len(data)} bytes where at most {limit} are allowed")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as failure:
@@ -53,15 +51,14 @@ def parse_canonical(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Js
     """`parse`, and the bytes are the ones that `dump` writes: no second spelling is accepted."""
     value = parse(data, limit)
     if dump(value) != data:
-        raise MalformedError(
-            "JSON is not in its one spelling (blanks, escapes or digits differ)"
-        )
+        raise MalformedError("JSON is not in its one spelling (blanks, escapes or digits differ)")
     return value
 
 
 def _check_depth(data: bytes) -> None:
     """Refuse deep nesting before the recursive parser sees it: what is left without strings and
-    without all that is no bracket is walked (a fault of deep input is a crash in other parsers)."""
+    without all that is no bracket is walked (a fault of deep input is a crash in other parsers).
+    """
     if data.count(b"[") + data.count(b"{") <= limits.JSON_DEPTH:
         return
     depth = 0

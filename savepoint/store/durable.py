@@ -43,7 +43,10 @@ class NewFile:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._fd >= 0:
             os.close(self._fd)
@@ -71,7 +74,8 @@ class NewFile:
 
     def replace(self, name: str) -> None:
         """Sync, then put the file in the place of whatever `name` was. Until the directory is
-        synced a crash may bring the old file back, never a mixture."""
+        synced a crash may bring the old file back, never a mixture.
+        """
         with _failing(name):
             self._sync()
             os.rename(self._path, os.path.join(self._directory, name))
@@ -96,7 +100,8 @@ def create_exclusive(path: str, data: bytes) -> bool:
 
 def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
     """The file at `path` holds `data`, whole. Without `durable_name` a crash may bring the old
-    content back: for what may lag but must never be torn."""
+    content back: for what may lag but must never be torn.
+    """
     directory, name = os.path.split(path)
     with NewFile(directory) as new:
         new.write(data)
@@ -248,7 +253,10 @@ class _failing:  # noqa: N801  # reads as a clause: with _failing(path)
         return None
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if isinstance(value, OSError):
             raise DiskError.of(value, self._path) from value

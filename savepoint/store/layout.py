@@ -116,7 +116,7 @@ class InstancePaths(NamedTuple):
         return join(self.store.path, "instances", self.slug)
 
     @property
-    def index(self) -> str:
+    def index_file(self) -> str:
         """The signed records."""
         return join(self.path, INDEX_FILE)
 

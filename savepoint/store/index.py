@@ -1,0 +1,140 @@
+"""The index of an instance on disk: its end is read, a torn tail set aside, a record appended.
+
+All of this happens under the store lock, and reads O(1) however long the index is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from savepoint.core import chain, limits, record, spelling
+from savepoint.core.chain import Gap
+from savepoint.core.errors import DiskError, MalformedError, SavepointError
+from savepoint.core.record import Record
+from savepoint.store import durable
+from savepoint.store.files import open_regular, read_bounded
+from savepoint.store.layout import InstancePaths
+from savepoint.store.trusted import TrustedHead
+
+INDEX_BYTES = 8 * 1024 * limits.MIB  # an index longer than this is not read whole
+
+
+class Tail(NamedTuple):
+    """The end of an index, ready for the next record."""
+
+    size: int  # bytes of the file, its last line whole
+    last: Record | None  # None: empty, or its last line does not parse
+    damaged: bool  # the last line does not parse
+
+
+class Position(NamedTuple):
+    """Where the next record goes."""
+
+    seq: int
+    prev: str
+    gap: Gap | None  # sequences that the trusted head knows and the index has not
+
+
+def settle(paths: InstancePaths) -> Tail:
+    """Read the end of the index; finish or set aside a torn tail. Raises DiskError."""
+    tail, size = _read_end(paths.index_file)
+    line, torn = chain.last_line(tail)
+    last = _parse(line)
+    if torn and chain.continuation(torn, last) is not None:
+        durable.append(paths.index_file, b"\n", size=size)
+        return Tail(size + 1, _parse(torn), damaged=False)
+    if torn:
+        aside = f"{paths.index_file}.torn-{hashlib.sha256(torn).hexdigest()[:16]}"
+        durable.create_exclusive(aside, torn)
+        durable.truncate(paths.index_file, size - len(torn))
+    return Tail(size - len(torn), last, damaged=bool(line) and last is None)
+
+
+def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None) -> Position:
+    """The next sequence number and link. No number is ever used twice: where the trusted head
+    knows more than the index, the chain goes on from there and the gap is named.
+    """
+    seq, prev = (tail.last.seq, tail.last.hash) if tail.last else (0, spelling.ZERO_DIGEST)
+    if tail.damaged:
+        seq, prev = _after_damage(paths)
+    if trusted is not None and trusted.seq > seq:
+        return Position(trusted.seq + 1, trusted.record, Gap(seq + 1, trusted.seq))
+    return Position(seq + 1, prev, None)
+
+
+def append(paths: InstancePaths, tail: Tail, line: bytes) -> int:
+    """Make a record's line durable; returns the offset it starts at. Raises DiskError."""
+    durable.append(paths.index_file, line + b"\n", size=tail.size)
+    return tail.size
+
+
+def line_at(paths: InstancePaths, offset: int) -> bytes:
+    """The line that starts at `offset`, without its LF; empty where there is none."""
+    try:
+        fd = open_regular(paths.index_file)
+    except (OSError, MalformedError):
+        return b""
+    try:
+        return os.pread(fd, limits.RECORD_BYTES + 1, offset).partition(b"\n")[0]
+    finally:
+        os.close(fd)
+
+
+def birth(paths: InstancePaths) -> Record | None:
+    """The first record, or None where there is none that parses."""
+    return _parse(line_at(paths, 0))
+
+
+def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None:
+    """The newest savepoint of a session and its offset, for a session whose cache is gone."""
+    data = read(paths)
+    needle = b'"session_id":"' + key.encode() + b'"'
+    found = data.rfind(needle)
+    while found >= 0:
+        start = data.rfind(b"\n", 0, found) + 1
+        one = _parse(data[start : data.find(b"\n", found)])
+        if one is not None and one.kind == "save" and one.body["session_id"] == key:
+            return one, start
+        found = data.rfind(needle, 0, start)
+    return None
+
+
+def read(paths: InstancePaths) -> bytes:
+    """The whole index; empty where there is none. Raises DiskError."""
+    return read_bounded(paths.index_file, INDEX_BYTES) or b""
+
+
+def _read_end(path: str) -> tuple[bytes, int]:
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        return b"", 0
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    try:
+        size = os.fstat(fd).st_size
+        start = max(0, size - chain.TAIL_BYTES)
+        return os.pread(fd, size - start, start), size
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    finally:
+        os.close(fd)
+
+
+def _parse(line: bytes) -> Record | None:
+    try:
+        return record.parse(line) if line else None
+    except SavepointError:
+        return None
+
+
+def _after_damage(paths: InstancePaths) -> tuple[int, str]:
+    """Beyond the highest number that any line of a damaged index could have had."""
+    lines = read(paths).split(b"\n")[:-1]
+    known = [(number, one) for number, line in enumerate(lines) if (one := _parse(line))]
+    if not known:
+        return len(lines), spelling.ZERO_DIGEST
+    number, one = max(known, key=lambda pair: pair[1].seq)
+    return one.seq + len(lines) - 1 - number, hashlib.sha256(lines[-1]).hexdigest()

@@ -1,0 +1,90 @@
+"""Key files: made once, read only when they are safe, never printed, never made anew in silence."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from savepoint.core import keys, limits
+from savepoint.core.errors import KeyFileError, SavepointError
+from savepoint.core.strict_json import dump, parse
+from savepoint.store import durable
+from savepoint.store.files import open_regular
+from savepoint.store.layout import InstancePaths, Store
+
+_OTHERS = 0o077  # permission bits that no key file may have
+_KEYPAIR_BYTES = 4 * limits.KIB  # a Solana keypair file has at most some 350
+
+
+def create_root(store: Store) -> None:
+    """The root seed of a new store. Raises KeyFileError if there is one already."""
+    durable.make_directories(store.keys)
+    if not durable.create_exclusive(store.root_seed, os.urandom(keys.SEED_BYTES)):
+        raise KeyFileError(f"{store.root_seed} exists already", hint="it is never replaced")
+
+
+def root_seed(store: Store) -> bytes:
+    """32 bytes. Raises KeyFileError."""
+    seed = _read_secret(store.root_seed)
+    if len(seed) != keys.SEED_BYTES:
+        raise KeyFileError(f"{store.root_seed} has {len(seed)} bytes, not {keys.SEED_BYTES}")
+    return seed
+
+
+def write_authority(paths: InstancePaths, seed: bytes) -> None:
+    """The derived key as a Solana keypair file: 32 bytes of seed, 32 of public key."""
+    pair = seed + keys.public_key(seed)
+    if not durable.create_exclusive(paths.authority, dump(list(pair)) + b"\n"):
+        authority(paths)  # the one that stands there must be good
+
+
+def authority(paths: InstancePaths) -> bytes:
+    """The ed25519 seed (32 bytes) that signs for the instance.
+
+    Raises KeyFileError: missing, readable by others, no keypair, halves that do not belong
+    together, or a key other than the one the folder is named after.
+    """
+    path = paths.authority
+    try:
+        numbers = parse(_read_secret(path))
+    except SavepointError as failure:
+        if isinstance(failure, KeyFileError):
+            raise
+        raise KeyFileError(f"{path} is no Solana keypair file") from None  # its text is secret
+    if not isinstance(numbers, list) or len(numbers) != 2 * keys.SEED_BYTES:
+        raise KeyFileError(f"{path} is no list of {2 * keys.SEED_BYTES} numbers")
+    if any(type(number) is not int or not 0 <= number <= 255 for number in numbers):
+        raise KeyFileError(f"{path} has a member that is no byte")
+    pair = bytes(numbers)  # type: ignore[arg-type]  # each was checked just above
+    if keys.public_key(pair[:32]) != pair[32:]:
+        raise KeyFileError(f"{path}: its two halves do not belong together")
+    if not paths.slug.endswith(pair[32:36].hex()):
+        raise KeyFileError(f"{path} holds the key of another instance")
+    return pair[:32]
+
+
+def _read_secret(path: str) -> bytes:
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        raise KeyFileError(f"{path} is missing", hint=_LOST) from None
+    except (OSError, SavepointError) as failure:
+        raise KeyFileError(f"{path} cannot be read as a file of its own: {failure}") from None
+    try:
+        _refuse_unsafe(path, os.fstat(fd))
+        return os.read(fd, _KEYPAIR_BYTES)
+    except OSError as failure:
+        raise KeyFileError(f"{path}: {failure.strerror}") from None
+    finally:
+        os.close(fd)
+
+
+def _refuse_unsafe(path: str, seen: os.stat_result) -> None:
+    if seen.st_uid not in (os.geteuid(), 0):
+        raise KeyFileError(f"{path} belongs to another user")
+    if seen.st_mode & _OTHERS:
+        mode = stat.S_IMODE(seen.st_mode)
+        raise KeyFileError(f"{path} has mode {mode:04o}", hint=f"chmod 600 {path}")
+
+
+_LOST = "bring it back from a backup; savepoints made meanwhile stay pending, and none is lost"

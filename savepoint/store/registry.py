@@ -1,0 +1,99 @@
+"""Which store belongs to a folder. stores.json is a cache: each config names its own projects."""
+
+from __future__ import annotations
+
+import os
+
+from savepoint.core import limits, schema
+from savepoint.core.errors import NoStoreError, SavepointError
+from savepoint.core.strict_json import dump, parse
+from savepoint.store import config, durable, worktree
+from savepoint.store.config import Project
+from savepoint.store.files import read_bounded
+from savepoint.store.layout import Home, Store
+
+_SHAPE = schema.members({"v": schema.one_of(1), "stores": schema.mapping(schema.text)})
+
+
+def find(home: Home, folder: str) -> Store:
+    """The store of `folder`: of its real path, else of the nearest folder above, else of the git
+    repository that it is a worktree of. Raises NoStoreError.
+    """
+    known = _load(home)
+    real = os.path.realpath(folder)
+    for path in _upwards(real):
+        if path in known:
+            return home.store(known[path])
+    tree = worktree.find_worktree(real)
+    if tree is not None and tree.common_dir in known:
+        return home.store(known[tree.common_dir])
+    raise NoStoreError(f"no store for {folder}")
+
+
+def project_of(folder: str) -> Project:
+    """`folder` as a config names it. Raises OSError if it is gone."""
+    real = os.path.realpath(folder)
+    seen = os.stat(real)
+    tree = worktree.find_worktree(real)
+    return Project(real, tree.common_dir if tree else None, seen.st_dev, seen.st_ino)
+
+
+def stores(home: Home) -> list[Store]:
+    """All stores of this home, by id."""
+    try:
+        names = sorted(os.listdir(home.stores))
+    except FileNotFoundError:
+        return []
+    return [home.store(name) for name in names if os.path.isfile(home.store(name).config)]
+
+
+def store_with_id(home: Home, prefix: str) -> Store:
+    """The one store whose id starts with `prefix`. Raises NoStoreError."""
+    found = [one for one in stores(home) if one.id.startswith(prefix)]
+    if len(found) != 1:
+        raise NoStoreError(f"{len(found)} stores have an id that starts with {prefix!r}")
+    return found[0]
+
+
+def rebuild(home: Home) -> dict[str, str]:
+    """Write stores.json anew from the configs, and return it. What cannot be read is left out
+    (doctor names it); nothing is ever written empty over something.
+    """
+    known: dict[str, str] = {}
+    for store in stores(home):
+        try:
+            projects = config.load(store).projects
+        except SavepointError:
+            continue
+        for project in projects:
+            known[project.path] = store.id
+            if project.common_dir:
+                known.setdefault(project.common_dir, store.id)
+    if known:
+        durable.replace(home.stores_file, dump({"v": 1, "stores": dict(known)}) + b"\n")
+    return known
+
+
+def _load(home: Home) -> dict[str, str]:
+    try:
+        data = read_bounded(home.stores_file, limits.SMALL_DOCUMENT_BYTES)
+        value = parse(data or b"")
+        _SHAPE(value, "stores.json")
+    except SavepointError:
+        return _rebuild_or_nothing(home)
+    assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+    return value["stores"]  # type: ignore[return-value]  # _SHAPE
+
+
+def _rebuild_or_nothing(home: Home) -> dict[str, str]:
+    """A read-only home still finds its stores."""
+    if not os.path.isdir(home.stores):
+        return {}
+    return rebuild(home)
+
+
+def _upwards(path: str) -> list[str]:
+    found = [path]
+    while (parent := os.path.dirname(found[-1])) != found[-1]:
+        found.append(parent)
+    return found

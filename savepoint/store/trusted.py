@@ -1,0 +1,83 @@
+"""The trusted head: the highest state ever seen of each witness. It makes a rollback visible, so it
+lies outside the store, and each of its numbers only rises (TUF does the same with versions).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from savepoint.core import limits, schema, spelling
+from savepoint.core.chain import Gap
+from savepoint.core.errors import MalformedError
+from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.store import durable
+from savepoint.store.files import read_bounded
+from savepoint.store.layout import InstancePaths
+
+_digest = schema.spelled(spelling.digest)
+_SHAPE = schema.members(
+    {
+        "v": schema.one_of(1),
+        "seq": schema.count,
+        "record": _digest,
+        "recreated": schema.truth,
+        "gaps": schema.array(schema.members({"first": schema.count, "last": schema.count})),
+        "remote_tip": schema.nullable(schema.text),
+        "ledgers": schema.mapping(schema.members({"seq": schema.count, "entry": _digest})),
+    }
+)
+
+
+class TrustedHead(NamedTuple):
+    """What this machine has seen of one instance."""
+
+    seq: int  # of the newest record
+    record: str  # its hash
+    recreated: (
+        bool  # written anew where none was found: counts as missing until a witness was asked
+    )
+    gaps: tuple[Gap, ...]  # sequences that were rolled back and gone on from
+    remote_tip: str | None  # newest commit read back from the remote
+    ledgers: dict[str, Json]  # genesis hash → {"seq", "entry"}, at finalized
+
+    def raised(self, seq: int, record_hash: str) -> TrustedHead:
+        """With `seq` and its hash, if that is higher."""
+        return self._replace(seq=seq, record=record_hash) if seq > self.seq else self
+
+    def save(self, paths: InstancePaths) -> None:
+        """Write it. It may lag after a crash, so its directory is not synced; it is never torn."""
+        document: dict[str, Json] = {
+            "v": 1,
+            **self._asdict(),
+            "gaps": [dict(gap._asdict()) for gap in self.gaps],
+        }
+        durable.replace(paths.trusted, dump(document) + b"\n", durable_name=False)
+
+
+def first(seq: int, record_hash: str, *, recreated: bool) -> TrustedHead:
+    """A head where there was none."""
+    return TrustedHead(seq, record_hash, recreated, (), None, {})
+
+
+def load(paths: InstancePaths) -> TrustedHead | None:
+    """None where there is none, or only its ruins: a power cut may leave an empty file, which must
+    count as missing, not as damage. Raises DiskError.
+    """
+    try:
+        data = read_bounded(paths.trusted, limits.SMALL_DOCUMENT_BYTES)
+        if not data:
+            return None
+        value = parse_canonical(data.removesuffix(b"\n"))
+        _SHAPE(value, "trusted head")
+    except MalformedError:
+        return None
+    assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+    gaps = tuple(Gap(one["first"], one["last"]) for one in value.pop("gaps"))  # type: ignore[union-attr,call-overload,index,arg-type]  # _SHAPE
+    value.pop("v")
+    return TrustedHead(gaps=gaps, **value)  # type: ignore[arg-type]  # _SHAPE
+
+
+def make_folder(paths: InstancePaths) -> None:
+    """The folder that the heads of this store lie in."""
+    durable.make_directories(os.path.dirname(paths.trusted))
