@@ -56,3 +56,18 @@ INSTANCE_NAME_CHARS = 64  # characters
 SLUG_CHARS = 40  # characters before the key's eight
 SESSION_KEY_CHARS = 64  # a session id up to this, of [A-Za-z0-9-], is its own key
 SPILLED_LIST_BYTES = 256 * MIB  # bytes of a list that was too long for its snapshot
+
+# understanding a transcript
+SCAN_LINE_BYTES = 8 * MIB  # a longer line is told apart by its two ends only
+SCAN_EDGE_BYTES = 64 * KIB  # of each end, kept of a line that long
+SCAN_TAIL_BYTES = 2 * KIB  # how far from a line's end its type and session are looked for
+SCAN_SHAPES = 8  # starts of lines remembered
+SCAN_SESSIONS = 64  # session ids counted one by one; the rest are summed
+SCAN_SKILLS = 256  # names
+SCAN_TASKS = 256  # tasks
+SCAN_CALLS = 64  # file reads whose result may still name no path
+SCAN_BACKTRACKS = 256  # lines parsed backwards to find the last one with a member
+SCAN_STRING_CHARS = 4096  # a longer path, id or name is no path, id or name
+PRIORITIES = 100  # open todos in session_state
+PRIORITY_CHARS = 500  # characters of one
+STATE_FILE_BYTES = 2 * MIB  # bytes of the project's session_current.json

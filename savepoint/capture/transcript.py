@@ -1,0 +1,175 @@
+"""Reading a file of the session as it is on disk, in segments, while its writer may go on writing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from savepoint.core import limits, segments
+from savepoint.core.errors import MalformedError, TranscriptError
+from savepoint.core.segments import Segment
+from savepoint.store.files import open_regular
+from savepoint.store.packs import PackWriter
+from savepoint.store.sessions import CachedFile, Stamp
+
+_CHUNK_BYTES = limits.MIB
+
+
+class Stored(NamedTuple):
+    """A file after it was stored. Its segments have stand-ins for packs until the save settles."""
+
+    stamp: Stamp  # of what was stored: its size is the bytes read
+    segments: tuple[Segment, ...]
+    prefix_check: str  # full | tail
+    rewritten: bool  # what was saved before is no longer its beginning
+    unsteady: bool  # it changed while it was read
+
+
+class Stillness(NamedTuple):
+    """How long a writer that flushes late is waited for (claude-code#15812: 100 ms behind)."""
+
+    watched_since: float | None  # time.monotonic(); None: the file's own mtime decides
+    give_up: float  # time.monotonic() after which what is there is taken
+
+    def pause(self, seen: os.stat_result) -> float:
+        """Seconds to sleep before the size is looked at again; 0 if it counts as still."""
+        now = time.monotonic()
+        if self.watched_since is not None:
+            quiet = now - self.watched_since
+        else:
+            quiet = time.time() - seen.st_mtime
+        if quiet < 0:  # a file of the future: its clock says nothing
+            return 0.0
+        return max(0.0, min(limits.STILL_SECONDS - quiet, self.give_up - now))
+
+
+AT_ONCE = Stillness(None, 0.0)
+
+
+def open_file(path: str) -> int:
+    """A descriptor of a regular file. Raises TranscriptError in words a person understands."""
+    try:
+        return open_regular(path)
+    except FileNotFoundError:
+        raise TranscriptError(f"{path} does not exist") from None
+    except MalformedError:
+        raise TranscriptError(f"{path} is not a regular file") from None
+    except OSError as failure:
+        raise TranscriptError(f"{path}: {failure.strerror}") from failure
+
+
+def store_file(
+    fd: int,
+    packs: PackWriter,
+    before: CachedFile | None,
+    start: Callable[[bool], Callable[[bytes, bool], None]],
+    still: Stillness = AT_ONCE,
+) -> Stored:
+    """Put the file into packs, segment by segment: only what is new is compressed and written.
+
+    before: the file as the session's last savepoint stored it. start: called once with whether the
+    saved beginning still stands; gives what every further segment is fed to, with whether it is
+    closed. Raises TranscriptError (unreadable), DiskError.
+    """
+    try:
+        return _store(fd, packs, before, start, still)
+    except OSError as failure:
+        raise TranscriptError(f"the file cannot be read: {failure.strerror}") from failure
+
+
+def _store(
+    fd: int,
+    packs: PackWriter,
+    before: CachedFile | None,
+    start: Callable[[bool], Callable[[bytes, bool], None]],
+    still: Stillness,
+) -> Stored:
+    opened = os.fstat(fd)
+    saved = before.segments if before else ()
+    check = "full" if opened.st_size <= limits.FULL_CHECK_BYTES else "tail"
+    stands = before is not None and bool(saved) and _prefix_stands(fd, before, opened, check)
+    kept = saved[:-1] if stands else ()  # the last one may be open: more bytes can change it
+    feed = start(stands)
+    reader = _Reader(fd, sum(one.bytes for one in kept), still)
+    found = list(kept)
+    for raw, closed in reader.segments():
+        feed(raw, closed)
+        found.append(packs.add(raw))
+    after = os.fstat(fd)
+    return Stored(
+        stamp=Stamp(opened.st_dev, opened.st_ino, reader.position, after.st_mtime_ns),
+        segments=tuple(found),
+        prefix_check=check if stands else "full",
+        rewritten=bool(saved) and not stands,
+        unsteady=after.st_size < reader.position,
+    )
+
+
+def _prefix_stands(fd: int, before: CachedFile, opened: os.stat_result, check: str) -> bool:
+    """Does what was saved still begin the file? A long file is believed from its identity and its
+    last segments; a same-length edit further up is found by the full check later, and the snapshot
+    says which check it had."""
+    checked = before.segments
+    total = sum(one.bytes for one in checked)
+    if opened.st_size < total:
+        return False
+    if check == "tail":
+        if (opened.st_dev, opened.st_ino) != (before.stamp.device, before.stamp.inode):
+            return False
+        checked = checked[-1 - limits.TAIL_CHECK_SEGMENTS :]
+    position = total - sum(one.bytes for one in checked)
+    for one in checked:
+        if hashlib.sha256(_read_exactly(fd, one.bytes, position)).hexdigest() != one.sha256:
+            return False
+        position += one.bytes
+    return True
+
+
+def _read_exactly(fd: int, size: int, position: int) -> bytes:
+    data = os.pread(fd, size, position)
+    while len(data) < size and (more := os.pread(fd, size - len(data), position + len(data))):
+        data += more
+    return data
+
+
+class _Reader:
+    """Reads on from `position`, cutting segments, until the file has come to rest."""
+
+    def __init__(self, fd: int, position: int, still: Stillness) -> None:
+        self._fd = fd
+        self._still = still
+        self.position = position  # bytes of the file that were read
+
+    def segments(self) -> Iterator[tuple[bytes, bool]]:
+        """The raw bytes of each segment, and whether it is closed."""
+        buffer = bytearray()
+        end = os.fstat(self._fd).st_size
+        while True:
+            while chunk := os.pread(self._fd, min(_CHUNK_BYTES, end - self.position), self.position):
+                self.position += len(chunk)
+                buffer += chunk
+                while (stop := segments.cut(buffer, 0, final=False)) is not None:
+                    yield bytes(buffer[:stop]), True
+                    del buffer[:stop]
+            grown = self._wait(end)
+            if grown == end:
+                break
+            end = grown
+        if buffer:
+            yield bytes(buffer), False
+
+    def _wait(self, end: int) -> int:
+        """The size to read to: more than `end` if the file grew before it had come to rest."""
+        while True:
+            seen = os.fstat(self._fd)
+            if seen.st_size > end and time.monotonic() < self._still.give_up:
+                if self._still.watched_since is not None:
+                    self._still = self._still._replace(watched_since=time.monotonic())
+                return seen.st_size
+            pause = self._still.pause(seen)
+            if pause <= 0:
+                return end
+            time.sleep(pause)

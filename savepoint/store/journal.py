@@ -1,0 +1,37 @@
+"""Logs for people: ids, counts and paths, never content; never evidence, never synced."""
+
+from __future__ import annotations
+
+from savepoint.core import spelling
+from savepoint.core.strict_json import Json, dump
+from savepoint.store import durable
+from savepoint.store.layout import Home, InstancePaths
+
+LINE_CHARS = 2000  # characters of one line; the rest is cut
+
+
+def continuity(paths: InstancePaths, now: int, text: str) -> None:
+    """One line an event in logs/consciousness_continuity.log. Raises DiskError."""
+    durable.append_log(paths.continuity_log, _line(now, text))
+
+
+def status(paths: InstancePaths, members: dict[str, Json]) -> None:
+    """One line in logs/precompact-status.jsonl. Raises DiskError."""
+    durable.append_log(paths.status_log, dump(members) + b"\n")
+
+
+def hook(home: Home, now: int, members: dict[str, Json]) -> None:
+    """A fire that found no store: `init` catches it up. Raises DiskError."""
+    stamped: dict[str, Json] = {"timestamp": spelling.time_text(now), **members}
+    durable.append_log(home.hook_log, dump(stamped) + b"\n")
+
+
+def printable(text: str) -> str:
+    """`text` on one line, for a terminal that it does not control: escapes are what a hostile
+    payload would put there."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)[:LINE_CHARS]
+
+
+def _line(now: int, text: str) -> bytes:
+    line = f"{spelling.time_text(now)} {printable(text)}\n"
+    return line.encode("utf-8", "backslashreplace")

@@ -1,0 +1,95 @@
+"""Pending notes: a fire that is being served, or was not served to its end.
+
+Written before work that may pass a deadline and removed when the savepoint is acknowledged, so what
+a kill, a deadline or a missing key leaves is found and finished by the next save. Where the bytes
+were read but no key could sign, the sealed snapshot waits beside the note.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from savepoint.core import limits, schema
+from savepoint.core.errors import SavepointError
+from savepoint.core.strict_json import dump, parse
+from savepoint.store import durable
+from savepoint.store.files import read_bounded
+from savepoint.store.layout import Store
+
+_SHAPE = schema.members(
+    {
+        "v": schema.one_of(1),
+        "session_id": schema.text,
+        "transcript": schema.nullable(schema.text),
+        "project": schema.text,
+        "cwd": schema.text,
+        "trigger": schema.text,
+        "since": schema.count,
+        "reason": schema.text,
+        "snapshot": schema.nullable(schema.text),
+    }
+)
+
+
+class Note(NamedTuple):
+    """What is to be finished for one session."""
+
+    session_id: str
+    transcript: str | None
+    project: str
+    cwd: str
+    trigger: str
+    since: int  # Unix seconds of the fire
+    reason: str  # `started`, or why it could not be finished
+    snapshot: str | None  # name of the sealed snapshot beside the note
+
+    def save(self, store: Store, key: str) -> None:
+        """Write it; a kill does not lose it, a power cut may. Raises DiskError."""
+        durable.replace_cache(store.pending_note(key), dump({"v": 1, **self._asdict()}) + b"\n")
+
+
+def load(store: Store, key: str) -> Note | None:
+    """The note of a session; None where there is none that can be read."""
+    try:
+        data = read_bounded(store.pending_note(key), limits.SMALL_DOCUMENT_BYTES)
+        value = parse(data or b"")
+        _SHAPE(value, "pending note")
+    except SavepointError:
+        return None
+    assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+    value.pop("v")
+    return Note(**value)  # type: ignore[arg-type]  # _SHAPE
+
+
+def keys(store: Store) -> list[str]:
+    """The sessions that have a note."""
+    try:
+        names = os.listdir(store.pending)
+    except FileNotFoundError:
+        return []
+    notes = [name for name in names if name.endswith(".json") and not name.endswith(_STAGED)]
+    return sorted(name.removesuffix(".json") for name in notes)
+
+
+def stage(store: Store, key: str, data: bytes) -> str:
+    """Keep a sealed snapshot that no key could sign, durably. Returns its name."""
+    name = key + _STAGED
+    durable.replace(os.path.join(store.pending, name), data)
+    return name
+
+
+def staged(store: Store, note: Note) -> bytes | None:
+    """The sealed snapshot of a note."""
+    if note.snapshot is None or os.sep in note.snapshot:
+        return None
+    return read_bounded(os.path.join(store.pending, note.snapshot), limits.SNAPSHOT_BYTES)
+
+
+def clear(store: Store, key: str) -> None:
+    """The session owes nothing any more."""
+    durable.remove(store.pending_note(key))
+    durable.remove(os.path.join(store.pending, key + _STAGED))
+
+
+_STAGED = ".snapshot.json"

@@ -1,0 +1,152 @@
+"""The cache of a session: what its last savepoint held, so that the next costs only what is new.
+
+Never evidence: a cache that does not fit the index is ignored, and rebuilt from the snapshot. It is
+written unsynced, so a power cut may leave it empty or old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from savepoint.core import limits, schema, snapshot
+from savepoint.core.errors import SavepointError
+from savepoint.core.record import Record
+from savepoint.core.segments import Segment
+from savepoint.core.strict_json import Json, dump, parse
+from savepoint.store import durable, index
+from savepoint.store.files import read_bounded
+from savepoint.store.layout import InstancePaths, Store
+from savepoint.store.packs import read_segment
+
+RECENT_SESSIONS = 64  # caches looked through for one that holds the same transcript file
+
+
+class Stamp(NamedTuple):
+    """What `stat` says of a file: equal stamps, equal content, as far as a clock tick tells."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, seen: os.stat_result) -> Stamp:
+        """From a stat result."""
+        return cls(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+class CachedFile(NamedTuple):
+    """A file of the session as its last savepoint stored it. `extra` belongs to the reader: the
+    adapter's scan of a transcript, what is known of a loaded file."""
+
+    stamp: Stamp
+    segments: tuple[Segment, ...]
+    extra: Json
+
+
+class Session(NamedTuple):
+    """The cache: which savepoint it describes, and its files by their path on disk."""
+
+    instance: str  # slug
+    seq: int
+    record: str  # hash of the savepoint's record
+    offset: int  # where that record stands in the index
+    saved_at: int  # Unix seconds
+    transcript: str | None
+    files: dict[str, CachedFile]
+
+    def known_segments(self) -> dict[str, Segment]:
+        """Everything that need not be stored again, by SHA-256."""
+        return {one.sha256: one for file in self.files.values() for one in file.segments}
+
+    def save(self, store: Store, key: str) -> None:
+        """Write it; a failure costs the next save time, nothing else, but is raised."""
+        files = {
+            path: [list(file.stamp), [list(one) for one in file.segments], file.extra]
+            for path, file in self.files.items()
+        }
+        value: dict[str, Json] = {"v": 1, **self._asdict(), "files": files}  # type: ignore[dict-item]
+        durable.replace_cache(store.session(key), dump(value) + b"\n")
+
+
+_SHAPE = schema.members(
+    {
+        "v": schema.one_of(1),
+        "instance": schema.text,
+        "seq": schema.count,
+        "record": schema.text,
+        "offset": schema.count,
+        "saved_at": schema.count,
+        "transcript": schema.nullable(schema.text),
+        "files": schema.mapping(schema.array(schema.anything)),
+    }
+)
+
+
+def load(store: Store, key: str) -> Session | None:
+    """The cache of a session if there is one that its index confirms, else None."""
+    session = _read(store, key)
+    if session is None:
+        return None
+    line = index.line_at(store.instance(session.instance), session.offset)
+    return session if hashlib.sha256(line).hexdigest() == session.record else None
+
+
+def holding(store: Store, stamp: Stamp) -> Session | None:
+    """A recent session that holds the same transcript file: two sessions can share one
+    (claude-code#30802), and what they share is stored once."""
+    try:
+        entries = [one for one in os.scandir(store.sessions) if one.name.endswith(".json")]
+        entries.sort(key=lambda one: -one.stat().st_mtime_ns)
+    except OSError:
+        return None
+    for entry in entries[:RECENT_SESSIONS]:
+        session = load(store, entry.name.removesuffix(".json"))
+        file = session.files.get(session.transcript or "") if session else None
+        if file and (file.stamp.device, file.stamp.inode) == (stamp.device, stamp.inode):
+            return session
+    return None
+
+
+def rebuilt(paths: InstancePaths, key: str) -> Session | None:
+    """The cache of a session whose own is gone, from its newest snapshot: segments without stamps,
+    so every file is read again and nothing stored twice."""
+    found = index.last_of_session(paths, key)
+    if found is None:
+        return None
+    record, offset = found
+    try:
+        files = _files_of(paths, record)
+    except SavepointError:
+        files = {}  # its snapshot is damaged: verify says so; the next save stores all anew
+    return Session(paths.slug, record.seq, record.hash, offset, record.timestamp, None, files)
+
+
+def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
+    data = read_bounded(os.path.join(paths.path, record.snapshot_file), limits.SNAPSHOT_BYTES)
+    document = snapshot.parse(data or b"").document
+    stored = snapshot.files(document, lambda one: read_segment(paths.store, one))
+    nowhere = Stamp(0, 0, 0, 0)
+    return {
+        f"{number}": CachedFile(nowhere, file.segments, None) for number, file in enumerate(stored)
+    }
+
+
+def _read(store: Store, key: str) -> Session | None:
+    try:
+        data = read_bounded(store.session(key), limits.SESSION_CACHE_BYTES)
+        value = parse(data or b"", limits.SESSION_CACHE_BYTES)
+        _SHAPE(value, "session cache")
+        assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+        files = {path: _cached_file(file) for path, file in value.pop("files").items()}  # type: ignore[union-attr]
+        value.pop("v")
+        return Session(files=files, **value)  # type: ignore[arg-type]  # _SHAPE
+    except (SavepointError, TypeError, ValueError):
+        return None  # never evidence
+
+
+def _cached_file(value: Json) -> CachedFile:
+    stamp, segments, extra = value  # type: ignore[misc,union-attr]  # what does not fit raises, caught
+    return CachedFile(Stamp(*stamp), tuple(Segment(*one) for one in segments), extra)  # type: ignore[misc,union-attr,arg-type]
