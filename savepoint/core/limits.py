@@ -7,7 +7,9 @@ MIB = 1024 * KIB  # bytes
 
 # JSON that we parse strictly
 JSON_DEPTH = 64  # nested arrays and objects
-JSON_INTEGER_DIGITS = 19  # digits; what fits an i64
+JSON_INTEGER_LEAST = -(2**63)  # what 64 bits hold, with a sign …
+JSON_INTEGER_MOST = 2**64 - 1  # … or without: inode numbers of some file systems need all of them
+JSON_INTEGER_DIGITS = 19  # characters; every integer spelled with these fits
 RECORD_BYTES = 8 * KIB  # bytes of one index line without its LF
 SNAPSHOT_BYTES = 8 * MIB  # bytes of one snapshot document
 SMALL_DOCUMENT_BYTES = 4 * MIB  # bytes: config, stores.json, trusted heads, pending notes
@@ -37,6 +39,13 @@ CHANGES_SECONDS = 2.0  # seconds for everything git says about the project
 CHANGES_BYTES = 32 * MIB  # bytes of changes in one savepoint
 CHANGES_FILES = 10_000  # files
 GIT_OUTPUT_BYTES = 16 * MIB  # bytes read from one git process
+GIT_ERROR_BYTES = 64 * KIB  # bytes kept of what it writes to stderr
+GIT_REASON_CHARS = 300  # characters of a reason that git gives
+GIT_INDEX_BYTES = 256 * MIB  # bytes of a repository's index
+GIT_REFS_BYTES = 64 * MIB  # bytes of packed-refs
+GIT_FILE_BYTES = 1 * MIB  # bytes of its other files: config, HEAD, commondir
+GIT_REFLOG_TAIL_BYTES = 64 * KIB  # bytes at the end of a reflog looked at for the last push
+GIT_SYMREFS = 5  # refs that name refs, as git itself follows them
 
 # hooks (seconds from the start of the process)
 HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
