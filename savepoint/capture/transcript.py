@@ -65,14 +65,13 @@ def store_file(
     fd: int,
     packs: PackWriter,
     before: CachedFile | None,
-    start: Callable[[bool], Callable[[bytes, bool], None]],
+    start: Callable[[bool], Callable[[bytes], None]],
     still: Stillness = AT_ONCE,
 ) -> Stored:
     """Put the file into packs, segment by segment: only what is new is compressed and written.
 
     before: the file as the session's last savepoint stored it. start: called once with whether the
-    saved beginning still stands; gives what every further segment is fed to, with whether it is
-    closed. Raises TranscriptError (unreadable), DiskError.
+    saved beginning still stands; gives what every further segment is fed to. Raises TranscriptError (unreadable), DiskError.
     """
     try:
         return _store(fd, packs, before, start, still)
@@ -84,7 +83,7 @@ def _store(
     fd: int,
     packs: PackWriter,
     before: CachedFile | None,
-    start: Callable[[bool], Callable[[bytes, bool], None]],
+    start: Callable[[bool], Callable[[bytes], None]],
     still: Stillness,
 ) -> Stored:
     opened = os.fstat(fd)
@@ -95,8 +94,8 @@ def _store(
     feed = start(stands)
     reader = _Reader(fd, sum(one.bytes for one in kept), still)
     found = list(kept)
-    for raw, closed in reader.segments():
-        feed(raw, closed)
+    for raw in reader.segments():
+        feed(raw)
         found.append(packs.add(raw))
     after = os.fstat(fd)
     return Stored(
@@ -143,8 +142,8 @@ class _Reader:
         self._still = still
         self.position = position  # bytes of the file that were read
 
-    def segments(self) -> Iterator[tuple[bytes, bool]]:
-        """The raw bytes of each segment, and whether it is closed."""
+    def segments(self) -> Iterator[bytes]:
+        """The raw bytes of each segment; only the last may be open."""
         buffer = bytearray()
         end = os.fstat(self._fd).st_size
         while True:
@@ -152,14 +151,14 @@ class _Reader:
                 self.position += len(chunk)
                 buffer += chunk
                 while (stop := segments.cut(buffer, 0, final=False)) is not None:
-                    yield bytes(buffer[:stop]), True
+                    yield bytes(buffer[:stop])
                     del buffer[:stop]
             grown = self._wait(end)
             if grown == end:
                 break
             end = grown
         if buffer:
-            yield bytes(buffer), False
+            yield bytes(buffer)
 
     def _wait(self, end: int) -> int:
         """The size to read to: more than `end` if the file grew before it had come to rest."""

@@ -1,0 +1,29 @@
+"""What a fire of the hook, or a person, asks to be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from savepoint.capture.agents import Window
+from savepoint.capture.transcript import AT_ONCE, Stillness
+
+
+class Request(NamedTuple):
+    """One save. Times: `now` in Unix seconds, `deadline` as of time.monotonic()."""
+
+    home: str  # $SAVEPOINT_HOME
+    project: str  # the folder that the store is found by
+    cwd: str  # whose git state is taken, if it is of the same repository
+    config_dir: str  # the agent's own folder (~/.claude)
+    session_id: str  # empty: the transcript tells
+    transcript: str  # empty: looked for by session id, or, for a person, the newest of the project
+    trigger: str
+    now: int
+    deadline: float
+    environment: Mapping[str, str]  # what git may see of it, allow-listed
+    scope: str = "main"  # main | subagent | unknown
+    still: Stillness = AT_ONCE
+    window: Window = Window()
+    notes: tuple[str, ...] = ()  # what the caller wants said in the snapshot
+    even_if_unchanged: bool = False  # a person asked: there is always a savepoint
