@@ -39,9 +39,8 @@ class Chain:
         self.gaps: list[Gap] = []
         for number, line in enumerate(lines, 1):
             self._read(number, line)
-        unfinished = continuation(self.torn, self.records[-1] if self.records else None)
-        if unfinished is not None:
-            self.records.append(unfinished)
+        if continuation(self.torn, self.records[-1] if self.records else None) is not None:
+            self._read(len(lines) + 1, self.torn)  # a gap before it is noted as before any other
 
     @property
     def saves(self) -> list[Record]:
@@ -89,16 +88,20 @@ class Chain:
 
 
 def continuation(line: bytes, previous: Record | None) -> Record | None:
-    """The record of `line`, if it is a whole good one that follows `previous`."""
-    if not line or previous is None:
-        return None
+    """The record of `line`, if it is a whole good one that follows `previous` (None: a birth)."""
     try:
         one = record.parse(line)
     except SavepointError:
         return None
-    follows = one.seq > previous.seq and one.signer == previous.signer
+    return one if _follows(one, previous) and one.signature_holds() else None
+
+
+def _follows(one: Record, previous: Record | None) -> bool:
+    if previous is None:
+        return one.kind == "birth"
     linked = one.prev == previous.hash or one.seq > previous.seq + 1
-    return one if follows and linked and one.signature_holds() else None
+    same = (one.signer, one.instance) == (previous.signer, previous.instance)
+    return one.seq > previous.seq and linked and same
 
 
 def last_line(tail: bytes) -> tuple[bytes, bytes]:
