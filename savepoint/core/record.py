@@ -27,13 +27,14 @@ _SIGNATURE_MEMBER_BYTES = len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1  # with
 _digest = schema.spelled(spelling.digest)
 _snapshot_hash = schema.spelled(spelling.prefixed_digest)
 _key = schema.spelled(spelling.key_bytes)
+_word = schema.spelled(spelling.word)
 _nullable_count = schema.nullable(schema.count)
 
-ORIGIN = schema.members({"signer": _key, "seq": schema.count, "snapshot_hash": _snapshot_hash})
+ORIGIN = schema.members({"signer": _key, "seq": schema.positive, "snapshot_hash": _snapshot_hash})
 
 _HEAD: dict[str, schema.Check] = {
     "v": schema.one_of(VERSION),
-    "seq": schema.count,
+    "seq": schema.positive,
     "prev": _digest,
     "kind": schema.one_of(*EVENTS),
     "event": schema.one_of(*EVENTS.values()),
@@ -47,24 +48,24 @@ _TAIL: dict[str, schema.Check] = {
 _BODIES: dict[str, dict[str, schema.Check]] = {
     "birth": {"nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))},
     "save": {
-        "session_id": schema.text,
+        "session_id": schema.spelled(spelling.session_key),
         "from": schema.nullable(ORIGIN),
-        "trigger": schema.text,
+        "trigger": _word,
         "snapshot_hash": _snapshot_hash,
         "snapshot_size_bytes": schema.count,
-        "snapshot_file": schema.text,
+        "snapshot_file": schema.spelled(spelling.snapshot_file),
         "layer_1_status": schema.one_of("SAVED_LOCALLY"),
         "tokens_used_this_session": _nullable_count,
         "tokens_remaining": _nullable_count,
         "context_utilization_percent": _nullable_count,
         "consciousness_preserved": schema.truth,
     },
-    "restore": {"from": ORIGIN, "unverified": schema.array(schema.text)},
+    "restore": {"from": ORIGIN, "unverified": schema.array(_word)},
     "retire": {},
     "accept": {  # what the owner accepted: a gap in the chain, a foreign tip, a trusted head made anew
         "reason": schema.one_of("gap", "remote", "recreated"),
-        "first": _nullable_count,
-        "last": _nullable_count,
+        "first": schema.nullable(schema.positive),
+        "last": schema.nullable(schema.positive),
         "tip": schema.nullable(_digest),
     },
 }
@@ -168,10 +169,15 @@ def parse(line: bytes) -> Record:
 
 def _build(line: bytes, kind: str, value: dict[str, Json]) -> Record:
     seq = value["seq"]
-    if value["event"] != EVENTS[kind] or type(seq) is not int or seq < 1:
-        raise MalformedError("a record's event does not fit its kind, or its seq is 0")
-    if kind == "save" and _bad_snapshot_file(str(value["snapshot_file"])):
-        raise MalformedError("snapshot_file is not a file of logs/precompact-saves")
+    if value["event"] != EVENTS[kind]:
+        raise MalformedError("a record's event does not fit its kind")
+    if not isinstance(seq, int) or (kind == "birth") != (seq == 1):
+        raise MalformedError("a birth, and nothing else, is record 1")
+    if kind == "birth" and value["prev"] != spelling.ZERO_DIGEST:
+        raise MalformedError("a birth follows no record")
+    body = {name: value[name] for name in _BODIES[kind]}
+    if kind == "accept" and not _coherent(**body):
+        raise MalformedError("an accept record's first, last and tip do not fit its reason")
     return Record(
         line=line,
         seq=seq,
@@ -181,14 +187,14 @@ def _build(line: bytes, kind: str, value: dict[str, Json]) -> Record:
         instance=str(value["instance"]),
         signer=spelling.key_bytes(str(value["signer"])),
         signature=bytes.fromhex(str(value["signature"])),
-        body={name: value[name] for name in _BODIES[kind]},
+        body=body,
     )
 
 
-def _bad_snapshot_file(path: str) -> bool:
-    """A record of a foreign remote must not name a file outside its folder (`../`, absolute)."""
-    stem = path.removeprefix("logs/precompact-saves/snapshot_").removesuffix(".json")
-    whole = f"logs/precompact-saves/snapshot_{stem}.json"
-    return (
-        whole != path or not stem.replace("-", "").replace("_", "").isalnum() or not stem.isascii()
-    )
+def _coherent(reason: Json, first: Json, last: Json, tip: Json) -> bool:
+    """A gap names its range; a foreign tip itself, and the range set aside for it, if any."""
+    ranged = isinstance(first, int) and isinstance(last, int) and first <= last
+    nothing = first is None and last is None
+    if reason == "remote":
+        return ranged or nothing
+    return tip is None and (ranged if reason == "gap" else nothing)

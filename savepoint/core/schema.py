@@ -33,6 +33,13 @@ def count(value: Json, where: str) -> None:
         raise MalformedError(f"{where} is not a whole number")
 
 
+def positive(value: Json, where: str) -> None:
+    """A whole number from 1."""
+    count(value, where)
+    if value == 0:
+        raise MalformedError(f"{where} is 0")
+
+
 def spelled(parse: Callable[[str], object]) -> Check:
     """A string that `parse` accepts."""
 

@@ -16,6 +16,11 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
 _INSTANCE = re.compile(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
 _SESSION_KEY = re.compile(r"[A-Za-z0-9-]+")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+_SNAPSHOT_FILE = re.compile(
+    r"logs/precompact-saves/snapshot_[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z"
+    r"(_[1-9][0-9]{0,18})?\.json"
+)
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
@@ -142,3 +147,24 @@ def _is_control(character: str) -> bool:
 def is_session_key(text: str) -> bool:
     """May this session id stand in a file name as it is?"""
     return len(text) <= limits.SESSION_KEY_CHARS and bool(_SESSION_KEY.fullmatch(text))
+
+
+def session_key(text: str) -> str:
+    """`text` if it is a session key."""
+    if not is_session_key(text):
+        raise MalformedError(f"not a session key: {text[:80]!r}")
+    return text
+
+
+def word(text: str) -> str:
+    """`text` if it is one of the words that records use: no content, nothing for a terminal."""
+    if not _WORD.fullmatch(text):
+        raise MalformedError(f"not a word of at most 32 letters, digits, _ and -: {text[:80]!r}")
+    return text
+
+
+def snapshot_file(text: str) -> str:
+    """`text` if it names a snapshot below an instance's folder, and nothing outside it."""
+    if not _SNAPSHOT_FILE.fullmatch(text):
+        raise MalformedError(f"not a file of logs/precompact-saves: {text[:80]!r}")
+    return text
