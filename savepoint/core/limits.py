@@ -21,6 +21,8 @@ SEGMENT_SOFT_BYTES = 1 * MIB  # a segment ends after the first LF that makes it 
 SEGMENT_HARD_BYTES = 16 * MIB  # or at exactly this length
 PACK_BYTES = 32 * MIB  # a pack that has reached this takes no further frame
 PACK_SALT_BYTES = 16  # random bytes in the skippable frame that starts a pack
+PACK_HEADER_BYTES = 8 + PACK_SALT_BYTES  # that frame
+FRAME_BYTES = 17 * MIB  # of the longest frame: incompressible bytes and what zstd needs around them
 ZSTD_LEVEL = 3
 
 # reading what the agent wrote
@@ -44,7 +46,6 @@ GIT_REASON_CHARS = 300  # characters of a reason that git gives
 GIT_INDEX_BYTES = 256 * MIB  # bytes of a repository's index
 GIT_REFS_BYTES = 64 * MIB  # bytes of packed-refs
 GIT_FILE_BYTES = 1 * MIB  # bytes of its other files: config, HEAD, commondir
-GIT_REFLOG_TAIL_BYTES = 64 * KIB  # bytes at the end of a reflog looked at for the last push
 GIT_SYMREFS = 5  # refs that name refs, as git itself follows them
 
 # hooks (seconds from the start of the process)

@@ -11,7 +11,6 @@ except ImportError:
     from backports import zstd
 
 SKIPPABLE_MAGIC = 0x184D2A50.to_bytes(4, "little")
-HEADER_BYTES = 8 + limits.PACK_SALT_BYTES
 
 
 def header(salt: bytes) -> bytes:
@@ -23,7 +22,8 @@ def header(salt: bytes) -> bytes:
 
 def check_header(data: bytes) -> None:
     """Raises MalformedError unless `data` starts as a pack must."""
-    if len(data) < HEADER_BYTES or data[:8] != header(data[8:HEADER_BYTES])[:8]:
+    salt = data[8 : limits.PACK_HEADER_BYTES]
+    if len(salt) < limits.PACK_SALT_BYTES or not data.startswith(header(salt)):
         raise MalformedError("not a pack: no skippable frame of 16 bytes at its start")
 
 

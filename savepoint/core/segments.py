@@ -32,10 +32,16 @@ class Segment(NamedTuple):
         sha256, size, lines, pack, offset, length = value.values()
         if not (_is_digest(sha256) and _is_digest(pack)):
             raise MalformedError("a segment's hash or pack is not a SHA-256")
-        counts = (size, lines, offset, length)
-        if any(type(count) is not int or count < 0 for count in counts):
-            raise MalformedError("a segment's counts are not whole numbers")
+        _bounded(size, 1, limits.SEGMENT_HARD_BYTES, "bytes")
+        _bounded(lines, 0, limits.SEGMENT_HARD_BYTES, "lines")
+        _bounded(offset, limits.PACK_HEADER_BYTES, limits.JSON_INTEGER_MOST, "offset")
+        _bounded(length, 1, limits.FRAME_BYTES, "length")
         return cls(*value.values())  # type: ignore[arg-type]  # each was checked just above
+
+
+def _bounded(value: Json, least: int, most: int, name: str) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise MalformedError(f"a segment's {name} is not a number from {least} to {most}")
 
 
 def _is_digest(value: Json) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -28,7 +29,22 @@ def _segment(value: Json, where: str) -> None:
 def _path(value: Json, where: str) -> None:
     """A path in UTF-8, or `{"b64": …}` where its bytes are none."""
     if not isinstance(value, str):
-        schema.members({"b64": schema.text})(value, where)
+        schema.members({"b64": schema.spelled(_no_utf8)})(value, where)
+
+
+def _no_utf8(text: str) -> None:
+    """Base64 in its one spelling (RFC 4648, section 4), of bytes that a string could not hold."""
+    try:
+        data = binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as failure:
+        raise MalformedError("not base64") from failure
+    if binascii.b2a_base64(data, newline=False) != text.encode():
+        raise MalformedError("a second spelling of base64")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    raise MalformedError("a path in UTF-8 is spelled as it is, not in base64")
 
 
 _spilled = schema.members({"list": schema.array(_segment), "count": schema.count})
@@ -61,10 +77,11 @@ _FILE = {
     "path": _path,
     "bytes": schema.count,
     "root": _digest,
-    "segments": _list_of(_segment),
+    "segments": schema.array(_segment),
 }
 _file = schema.members(_FILE)
-_loaded = schema.members(
+_transcript = schema.members(_FILE | {"segments": _list_of(_segment)})
+_loaded_members = schema.members(
     {
         "known": schema.one_of("read", "attached", "written"),
         "sha256": schema.nullable(_digest),
@@ -74,6 +91,16 @@ _loaded = schema.members(
         "segments": schema.nullable(schema.array(_segment)),
     }
 )
+
+
+def _loaded(value: Json, where: str) -> None:
+    """A loaded file; what is stored is known by its size and its SHA-256."""
+    _loaded_members(value, where)
+    known = _members(value)
+    if known["segments"] is not None and None in (known["sha256"], known["size"]):
+        raise MalformedError(f"{where} is stored, but its sha256 or size is null")
+
+
 _change = schema.members(
     {
         "path": _path,
@@ -83,6 +110,7 @@ _change = schema.members(
         "segments": schema.array(_segment),
     }
 )
+_excluded = schema.members({"path": _path, "reason": schema.text})
 _omitted = schema.members({"what": schema.text, "reason": schema.text})
 
 _SHAPE = schema.members(
@@ -110,7 +138,7 @@ _SHAPE = schema.members(
                 "compactions": schema.count,
                 "torn_tail_bytes": schema.count,
                 "prefix_check": schema.one_of("full", "tail"),
-                "transcript": schema.nullable(_file),
+                "transcript": schema.nullable(_transcript),
                 "companions": _list_of(_file),
             }
         ),
@@ -135,9 +163,7 @@ _SHAPE = schema.members(
                     {
                         "files": _list_of(_change),
                         "deleted": _list_of(_path),
-                        "excluded": _list_of(
-                            schema.members({"path": _path, "reason": schema.text})
-                        ),
+                        "excluded": _list_of(_excluded),
                         "omitted": _nullable_text,
                     }
                 ),
@@ -164,16 +190,15 @@ _SHAPE = schema.members(
 )
 
 # The lists that become segments of their own when a document grows past SNAPSHOT_BYTES: the
-# members on the way to each. They are tried in this order, the longest kind first.
-SPILLABLE = (
-    ("conversation_history", "companions"),
-    ("loaded_files",),
-    ("git_state", "changes", "files"),
-    ("git_state", "changes", "deleted"),
-    ("git_state", "changes", "excluded"),
-    ("conversation_history", "transcript", "segments"),
-)
-
+# members on the way to each, and what each holds. They are tried in this order, the longest first.
+SPILLABLE: dict[tuple[str, ...], schema.Check] = {
+    ("conversation_history", "companions"): schema.array(_file),
+    ("loaded_files",): schema.mapping(_loaded),
+    ("git_state", "changes", "files"): schema.array(_change),
+    ("git_state", "changes", "deleted"): schema.array(_path),
+    ("git_state", "changes", "excluded"): schema.array(_excluded),
+    ("conversation_history", "transcript", "segments"): schema.array(_segment),
+}
 
 _SINGLE_FILES = (
     ("state", "session_current"),
@@ -187,6 +212,7 @@ class StoredFile(NamedTuple):
 
     part: str  # conversation | companion | state | files | changes | succession | handoff
     path: Json  # a string or {"b64": …}
+    bytes: int
     segments: tuple[Segment, ...]
     root: str | None  # None where the snapshot names a SHA-256 of the whole instead, or nothing
     sha256: str | None
@@ -207,7 +233,8 @@ class Snapshot(NamedTuple):
 def seal(document: dict[str, Json], created_at: str) -> Snapshot:
     """`document` (all members but integrity) with its integrity, as the file's bytes.
 
-    Raises MalformedError if it is no snapshot, or larger than SNAPSHOT_BYTES.
+    Raises MalformedError if it is none that `parse` takes: what cannot be read back must never be
+    acknowledged.
     """
     covered = dump(document) + b"\n"
     integrity: dict[str, Json] = {
@@ -215,12 +242,7 @@ def seal(document: dict[str, Json], created_at: str) -> Snapshot:
         "size_bytes": len(covered),
         "created_at": created_at,
     }
-    data = covered[:-2] + _INTEGRITY + dump(integrity) + b"}\n"
-    whole = {**document, "integrity": integrity}
-    _SHAPE(whole, "snapshot")
-    if len(data) > limits.SNAPSHOT_BYTES:
-        raise MalformedError(f"snapshot of {len(data)} bytes; at most {limits.SNAPSHOT_BYTES}")
-    return Snapshot(data, whole)
+    return parse(covered[:-2] + _INTEGRITY + dump(integrity) + b"}\n")
 
 
 def parse(data: bytes) -> Snapshot:
@@ -229,8 +251,8 @@ def parse(data: bytes) -> Snapshot:
     Raises MalformedError (not one spelling of one document), TamperedError (integrity does not
     hold), UnsupportedFormatError (a format above ours).
     """
-    if not data.endswith(b"}\n"):
-        raise MalformedError("a snapshot ends with } and LF")
+    if len(data) > limits.SNAPSHOT_BYTES or not data.endswith(b"}\n"):
+        raise MalformedError("a snapshot ends with } and LF, within SNAPSHOT_BYTES")
     document = parse_canonical(data[:-1], limits.SNAPSHOT_BYTES)
     if not isinstance(document, dict):
         raise MalformedError("a snapshot is not an object")
@@ -238,6 +260,8 @@ def parse(data: bytes) -> Snapshot:
     if type(version) is int and version > FORMAT:
         raise UnsupportedFormatError(f"snapshot of format {version}; this program knows {FORMAT}")
     _SHAPE(document, "snapshot")
+    if spelling.Instance.parse(str(document["instance_id"])).number != document["instance_number"]:
+        raise MalformedError("instance_number is not the number of instance_id")
     covered = data[: data.rindex(_INTEGRITY)] + b"}\n"
     integrity = document["integrity"]
     expected = {
@@ -258,43 +282,59 @@ def spilled_lists(document: dict[str, Json]) -> Iterator[tuple[Segment, ...]]:
 
 
 def files(document: dict[str, Json], read: Callable[[Segment], bytes]) -> Iterator[StoredFile]:
-    """Every stored file. `read` gives a segment's raw bytes; it is called for spilled lists only."""
-    history = _members(document["conversation_history"])
-    if history["transcript"] is not None:
-        yield _stored("conversation", history["transcript"], read)
-    for one in _items(unspill(history["companions"], read)):
-        yield _stored("companion", one, read)
+    """Every stored file. `read` gives a segment's raw bytes; it is called for spilled lists only.
+
+    Raises MalformedError or TamperedError for a spilled list that is not what a snapshot holds.
+    """
+    transcript = member_at(document, ("conversation_history", "transcript"))
+    if transcript is not None:
+        listed = unspill(document, ("conversation_history", "transcript", "segments"), read)
+        yield _stored("conversation", {**_members(transcript), "segments": listed})
+    for one in _items(unspill(document, ("conversation_history", "companions"), read)):
+        yield _stored("companion", one)
     for part, member in _SINGLE_FILES:
         if document.get(member) is not None:
-            yield _stored(part, document[member], read)
-    for path, one in _members(unspill(document["loaded_files"], read)).items():
-        entry = _members(one)
-        if entry["segments"] is not None:
-            listed = _segments(entry["segments"])
-            yield StoredFile("files", path, listed, None, str(entry["sha256"]))
-    for one in _items(unspill(member_at(document, ("git_state", "changes", "files")), read)):
-        entry = _members(one)
-        yield StoredFile("changes", entry["path"], _segments(entry["segments"]), None, None)
+            yield _stored(part, document[member])
+    for path, one in _members(unspill(document, ("loaded_files",), read)).items():
+        if _members(one)["segments"] is not None:
+            yield _stored("files", {"path": path, **_members(one)})
+    for one in _items(unspill(document, ("git_state", "changes", "files"), read)):
+        yield _stored("changes", one)
 
 
-def unspill(value: Json, read: Callable[[Segment], bytes]) -> Json:
-    """The list or mapping itself, wherever it is kept. Raises TamperedError for one that is not
-    what its snapshot names.
+def unspill(
+    document: dict[str, Json], path: tuple[str, ...], read: Callable[[Segment], bytes]
+) -> Json:
+    """The list or mapping at `path`, one of SPILLABLE, wherever it is kept.
+
+    Raises MalformedError, TamperedError: what is kept outside is not what the snapshot names.
     """
+    value = member_at(document, path)
     if not is_spilled(value):
         return value
     named = _members(value)
-    data = b"".join(read(one) for one in _segments(named["list"]))
-    whole = parse_canonical(data, limits.SPILLED_LIST_BYTES)
+    parts = _segments(named["list"])
+    if sum(one.bytes for one in parts) > limits.SPILLED_LIST_BYTES:
+        raise MalformedError("a list kept outside the snapshot is too long")
+    whole = parse_canonical(b"".join(map(read, parts)), limits.SPILLED_LIST_BYTES)
+    SPILLABLE[path](whole, path[-1])
     if not isinstance(whole, list | dict) or len(whole) != named["count"]:
         raise TamperedError("a list kept outside the snapshot is not the one it names")
     return whole
 
 
-def _stored(part: str, value: Json, read: Callable[[Segment], bytes]) -> StoredFile:
+def _stored(part: str, value: Json) -> StoredFile:
     entry = _members(value)
-    listed = _segments(unspill(entry["segments"], read))
-    return StoredFile(part, entry["path"], listed, str(entry["root"]), None)
+    size = entry["size" if part == "files" else "bytes"]
+    root, sha256 = entry.get("root"), entry.get("sha256")
+    return StoredFile(
+        part,
+        entry["path"],
+        int(str(size)),
+        _segments(entry["segments"]),
+        None if root is None else str(root),
+        None if sha256 is None else str(sha256),
+    )
 
 
 def _segments(value: Json) -> tuple[Segment, ...]:
@@ -322,7 +362,9 @@ def _items(value: Json) -> list[Json]:
 
 
 def check_file(stored: StoredFile) -> str:
-    """What is wrong with a stored file's arithmetic, or nothing: root over its segments."""
+    """What is wrong with a stored file's arithmetic, or nothing: its size and its root."""
+    if sum(one.bytes for one in stored.segments) != stored.bytes:
+        return f"the size of {stored.path!r} is not that of its segments"
     if stored.root is not None and segments.root_of(stored.segments) != stored.root:
         return f"the root of {stored.path!r} does not fit its segments"
     return ""

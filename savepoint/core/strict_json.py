@@ -19,9 +19,15 @@ Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
 
 
 def dump(value: Json) -> bytes:
-    """The one spelling of `value`: compact UTF-8, members in the order given, no LF at the end."""
+    """The one spelling of `value`: compact UTF-8, members in the order given, no LF at the end.
+
+    Raises MalformedError for a lone surrogate, which UTF-8 cannot spell.
+    """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as failure:
+        raise MalformedError("JSON has a lone surrogate") from failure
 
 
 def parse(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
@@ -43,7 +49,7 @@ def parse(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
     except (json.JSONDecodeError, RecursionError) as failure:
         raise MalformedError(f"not JSON: {failure}") from failure
     if "\\u" in text:  # only an escape can make a surrogate: the bytes were valid UTF-8
-        _refuse_surrogates(value)
+        dump(value)
     return value
 
 
@@ -60,7 +66,7 @@ def _check_depth(data: bytes) -> None:
     without all that is no bracket is walked (a fault of deep input is a crash in other parsers).
 
     A string without an end takes all the rest, where the parser stops as well. Were it no match,
-    the search would begin again at every later quote: 160 KB of `"\\` took a minute.
+    the search would begin again at every later quote: 160 KB of quotes and backslashes took 71 s.
     """
     if data.count(b"[") + data.count(b"{") <= limits.JSON_DEPTH:
         return
@@ -90,13 +96,6 @@ def _integer(digits: str) -> int:
 
 def _refuse_number(spelling: str) -> NoReturn:
     raise MalformedError(f"JSON has a number that is not an integer: {spelling[:20]}")
-
-
-def _refuse_surrogates(value: Json) -> None:
-    try:
-        dump(value)
-    except UnicodeEncodeError as failure:
-        raise MalformedError("JSON has a lone surrogate") from failure
 
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
