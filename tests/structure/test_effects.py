@@ -20,6 +20,7 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
         "os.O_CREAT": "a lock file holds no data; there is nothing in it to make durable",
         "os.O_RDWR": "as O_CREAT",
     },
+    "savepoint/gitcmd.py": {"os.write": "to a pipe: what git reads on its standard input"},
 }
 
 _OS_WRITES = {
