@@ -18,8 +18,7 @@ _ALLOWED = {
     "gitcmd": {"core"},
     "capture": {"store", "core", "gitcmd"},
     "gitlayer": {"store", "core", "gitcmd"},
-    "session": _BELOW_SAVE,  # the part of save.py that says which session is meant
-    "save": {"session", *_BELOW_SAVE},
+    "save": _BELOW_SAVE,
     "resurrect": {"save", *_BELOW_SAVE},
     "work": {"save", "gitcmd", *_BELOW_SAVE},
     "anchor_service": {"save", *_BELOW_SAVE},
