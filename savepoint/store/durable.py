@@ -196,6 +196,49 @@ def remove(path: str) -> None:
             return
 
 
+class ScratchFolder:
+    """A folder for a moment, with what another program is to read. Nothing in it is synced."""
+
+    def __init__(self, parent: str) -> None:
+        self.path = os.path.join(parent, TEMPORARY_PREFIX + os.urandom(8).hex())
+        with _failing(self.path):
+            os.mkdir(self.path, DIRECTORY_MODE)
+
+    def write(self, name: str, data: bytes, *, mtime: int | None = None) -> None:
+        """A file, with its mtime in Unix seconds if it matters. Raises DiskError."""
+        path = os.path.join(self.path, name)
+        with _failing(path):
+            fd = os.open(path, _CREATE, FILE_MODE)
+            try:
+                _write_all(fd, data)
+                if mtime is not None:
+                    os.utime(fd, (mtime, mtime))
+            finally:
+                os.close(fd)
+
+    def link(self, name: str, target: str) -> None:
+        """A symbolic link. Raises DiskError."""
+        with _failing(self.path):
+            os.symlink(target, os.path.join(self.path, name))
+
+    def folder(self, name: str) -> None:
+        """An empty folder. Raises DiskError."""
+        with _failing(self.path):
+            os.mkdir(os.path.join(self.path, name), DIRECTORY_MODE)
+
+    def remove(self) -> None:
+        """Remove it as it was made. What cannot be removed is found by its prefix, and harmless."""
+        try:
+            for entry in os.scandir(self.path):
+                if entry.is_dir(follow_symlinks=False):
+                    os.rmdir(entry.path)
+                else:
+                    os.unlink(entry.path)
+            os.rmdir(self.path)
+        except OSError:
+            return
+
+
 def sync_directory(path: str) -> None:
     """The names in a directory are durable. File systems that cannot sync one say EINVAL."""
     with _failing(path):

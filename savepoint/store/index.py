@@ -87,6 +87,14 @@ def birth(paths: InstancePaths) -> Record | None:
     return _parse(line_at(paths, 0))
 
 
+def instance(paths: InstancePaths) -> str:
+    """`NAME #N` of the instance; from another record where the first is damaged."""
+    known = birth(paths) or next(filter(None, map(_parse, read(paths).split(b"\n"))), None)
+    if known is None:
+        raise MalformedError(f"{paths.index_file} has no record that can be read")
+    return known.instance
+
+
 def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None:
     """The newest savepoint of a session and its offset, for a session whose cache is gone."""
     data = read(paths)

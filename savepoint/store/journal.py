@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from savepoint.core import spelling
+from savepoint.core.record import Record
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable
 from savepoint.store.layout import Home, InstancePaths
@@ -15,9 +16,17 @@ def continuity(paths: InstancePaths, now: int, text: str) -> None:
     durable.append_log(paths.continuity_log, _line(now, text))
 
 
-def status(paths: InstancePaths, members: dict[str, Json]) -> None:
-    """One line in logs/precompact-status.jsonl. Raises DiskError."""
-    durable.append_log(paths.status_log, dump(members) + b"\n")
+def saved(paths: InstancePaths, now: int, one: Record) -> None:
+    """A savepoint was acknowledged: a line in both logs. Raises DiskError."""
+    event: dict[str, Json] = {
+        "seq": one.seq,
+        "timestamp": spelling.time_text(now),
+        "event": "SAVED_LOCALLY",
+        "snapshot_hash": one.body["snapshot_hash"],
+    }
+    durable.append_log(paths.status_log, dump(event) + b"\n")
+    whole = "whole" if one.body["consciousness_preserved"] else "with omissions"
+    continuity(paths, now, f"savepoint {one.seq} ({one.body['trigger']}) {whole}")
 
 
 def hook(home: Home, now: int, members: dict[str, Json]) -> None:

@@ -74,6 +74,11 @@ class Store(NamedTuple):
         return join(self.path, "pending")
 
     @property
+    def scratch(self) -> str:
+        """Private copies of the user's git index while it is read."""
+        return join(self.path, "scratch")
+
+    @property
     def keys(self) -> str:
         """The only folder with secrets."""
         return join(self.home, "keys", self.id)

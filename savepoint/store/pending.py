@@ -2,7 +2,7 @@
 
 Written before work that may pass a deadline and removed when the savepoint is acknowledged, so what
 a kill, a deadline or a missing key leaves is found and finished by the next save. Where the bytes
-were read but no key could sign, the sealed snapshot waits beside the note.
+were read but no key could sign, the draft waits beside the note.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _SHAPE = schema.members(
         "trigger": schema.text,
         "since": schema.count,
         "reason": schema.text,
-        "snapshot": schema.nullable(schema.text),
     }
 )
 
@@ -42,7 +41,6 @@ class Note(NamedTuple):
     trigger: str
     since: int  # Unix seconds of the fire
     reason: str  # `started`, or why it could not be finished
-    snapshot: str | None  # name of the sealed snapshot beside the note
 
     def save(self, store: Store, key: str) -> None:
         """Write it; a kill does not lose it, a power cut may. Raises DiskError."""
@@ -64,32 +62,31 @@ def load(store: Store, key: str) -> Note | None:
 
 def keys(store: Store) -> list[str]:
     """The sessions that have a note."""
-    try:
-        names = os.listdir(store.pending)
-    except FileNotFoundError:
-        return []
-    notes = [name for name in names if name.endswith(".json") and not name.endswith(_STAGED)]
-    return sorted(name.removesuffix(".json") for name in notes)
+    names = _names(store)
+    return sorted(name.removesuffix(".json") for name in names if name.endswith(".json"))
 
 
-def stage(store: Store, key: str, data: bytes) -> str:
-    """Keep a sealed snapshot that no key could sign, durably. Returns its name."""
-    name = key + _STAGED
-    durable.replace(os.path.join(store.pending, name), data)
-    return name
+def stage(store: Store, key: str, now: int, data: bytes) -> None:
+    """Keep a draft that no key could sign, durably. now: Unix seconds. Raises DiskError."""
+    durable.replace(os.path.join(store.pending, f"{key}.{now:012}{_DRAFT}"), data)
 
 
-def staged(store: Store, note: Note) -> bytes | None:
-    """The sealed snapshot of a note."""
-    if note.snapshot is None or os.sep in note.snapshot:
-        return None
-    return read_bounded(os.path.join(store.pending, note.snapshot), limits.SNAPSHOT_BYTES)
+def drafts(store: Store, key: str) -> list[str]:
+    """Paths of the drafts of a session, oldest first."""
+    found = [name for name in _names(store) if name.endswith(_DRAFT) and name.startswith(key + ".")]
+    return [os.path.join(store.pending, name) for name in sorted(found)]
 
 
 def clear(store: Store, key: str) -> None:
     """The session owes nothing any more."""
     durable.remove(store.pending_note(key))
-    durable.remove(os.path.join(store.pending, key + _STAGED))
 
 
-_STAGED = ".snapshot.json"
+def _names(store: Store) -> list[str]:
+    try:
+        return os.listdir(store.pending)
+    except FileNotFoundError:
+        return []
+
+
+_DRAFT = ".draft"

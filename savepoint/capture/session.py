@@ -1,0 +1,130 @@
+"""Which session a request means, what its savepoints so far are, and whether anything is new."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from savepoint.capture import conversation, transcript
+from savepoint.capture.agents import Adapter
+from savepoint.capture.request import Request
+from savepoint.core import limits, record
+from savepoint.core.errors import MalformedError, SavepointError, TranscriptError
+from savepoint.core.record import Record
+from savepoint.core.segments import Segment
+from savepoint.core.strict_json import Json
+from savepoint.store import index, sessions
+from savepoint.store.config import Config
+from savepoint.store.layout import InstancePaths, Store
+from savepoint.store.sessions import Session, Stamp
+
+
+class History(NamedTuple):
+    """What a session's next savepoint builds on."""
+
+    paths: InstancePaths  # of the instance that it belongs to
+    instance: str  # `NAME #N`
+    own: Session | None  # its last savepoint
+    base: Session | None  # whose bytes need not be stored again: its own, or one that shares its file
+    origin: Json  # `from` of the next record
+
+    def known(self) -> dict[str, Segment]:
+        """Segments that are stored already, by SHA-256."""
+        return self.base.known_segments() if self.base else {}
+
+
+def resolve(request: Request, adapter: Adapter) -> Request:
+    """The request with its transcript and session id filled in as far as they can be known.
+
+    A missing transcript is looked for by session id alone: the newest file of a project may be
+    another session's (the hook got an empty path in claude-code#13668). Only a person who names no
+    session means the newest. Raises TranscriptError where a person's session cannot be found.
+    """
+    path = os.path.abspath(request.transcript) if request.transcript else ""
+    by_hand = request.even_if_unchanged
+    if path and by_hand:
+        os.close(transcript.open_file(path))
+    if request.session_id and not (path and os.path.exists(path)):
+        path = adapter.transcript_path(request.config_dir, request.cwd, request.session_id) or path
+    if not path and not request.session_id and by_hand:
+        path = adapter.newest_session(request.config_dir, request.project) or ""
+    if not path and by_hand:
+        raise TranscriptError(
+            f"no session of {request.project} is known", hint="name its file with --transcript FILE"
+        )
+    return request._replace(
+        transcript=path, session_id=request.session_id or _session_of(path, adapter)
+    )
+
+
+def _session_of(path: str, adapter: Adapter) -> str:
+    """The session of a transcript given by path alone."""
+    scan = adapter.Scan.empty()
+    try:
+        fd = transcript.open_file(path)
+    except TranscriptError:
+        return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+    try:
+        scan.feed(os.pread(fd, limits.SEGMENT_SOFT_BYTES, 0))
+    finally:
+        os.close(fd)
+    stem = os.path.basename(path).removesuffix(".jsonl")
+    found = adapter.session_id(scan.end(), stem)
+    return found or hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+
+
+def is_unchanged(store: Store, key: str, request: Request, adapter: Adapter) -> bool:
+    """Have all files of the session the stamps of its last savepoint? Then a fire adds nothing."""
+    if request.even_if_unchanged or not request.transcript:
+        return False
+    last = sessions.load(store, key)
+    if last is None:
+        return False
+    now = conversation.stamps(adapter, request, request.transcript, last)
+    return now is not None and all(
+        path in last.files and last.files[path].stamp == stamp for path, stamp in now.items()
+    )
+
+
+def growth(store: Store, key: str, request: Request) -> tuple[int, int]:
+    """Bytes that the transcript grew by, and seconds, since the session's last savepoint.
+
+    A session without one grew by all it has, since ever.
+    """
+    try:
+        size = os.stat(request.transcript).st_size
+    except OSError:
+        return 0, 0
+    last = sessions.load(store, key)
+    saved = last.files.get(request.transcript) if last else None
+    if last is None or saved is None:
+        return size, request.now
+    return abs(size - saved.stamp.size), request.now - last.saved_at
+
+
+def history(store: Store, key: str, request: Request, chosen: Config) -> History:
+    """The session's last savepoint from its cache, else from the index, else none."""
+    current = store.instance(chosen.instance)
+    own = sessions.load(store, key) or sessions.rebuilt(current, key)
+    paths = store.instance(own.instance) if own else current
+    base = own or _sharing(store, request.transcript)
+    return History(paths, index.instance(paths), own, base, _origin(paths, own))
+
+
+def _sharing(store: Store, path: str) -> Session | None:
+    try:
+        stamp = Stamp.of(os.stat(path))
+    except OSError:
+        return None
+    return sessions.holding(store, stamp)
+
+
+def _origin(paths: InstancePaths, own: Session | None) -> Json:
+    if own is None:
+        return None
+    try:
+        last: Record = record.parse(index.line_at(paths, own.offset))
+    except SavepointError:
+        return None
+    return last.origin() if last.kind == "save" else None

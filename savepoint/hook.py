@@ -1,0 +1,144 @@
+"""savepoint-hook EVENT: what the agent runs. Reads its JSON on stdin, saves, always exits 0.
+
+An exit code of 2, or text on stdout, would block or poison the agent's compaction, so nothing that
+goes wrong here is shown to it: one line in a log says it, or on stderr where no log can be written.
+Only what a fire needs is imported, and what only a save needs is imported when there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+_STARTED = time.monotonic()
+
+from savepoint import surroundings  # noqa: E402  # the clock starts before our own imports
+from savepoint.capture import payload  # noqa: E402
+from savepoint.capture.payload import Payload  # noqa: E402
+from savepoint.capture.request import Request  # noqa: E402
+from savepoint.capture.transcript import AT_ONCE, Stillness  # noqa: E402
+from savepoint.core import limits  # noqa: E402
+from savepoint.core.errors import DeadlineError, NoStoreError, SavepointError  # noqa: E402
+from savepoint.store import journal  # noqa: E402
+from savepoint.store.layout import Home  # noqa: E402
+
+SECONDS = {
+    "PreCompact": limits.PRECOMPACT_SECONDS,
+    "SessionStart": limits.SESSION_SECONDS,
+    "Stop": limits.SESSION_SECONDS,
+    "SessionEnd": limits.SESSION_END_SECONDS,
+}
+TRIGGERS = {"SessionStart": "session_start", "Stop": "stop", "SessionEnd": "session_end"}
+
+
+def main() -> int:
+    """Serve one fire. Returns 0, whatever happens."""
+    event = sys.argv[1] if len(sys.argv) > 1 else ""
+    if event not in SECONDS:
+        return 0
+    signal.signal(signal.SIGALRM, _deadline_passed)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS[event])
+    home = Home("")
+    told = Payload()
+    try:
+        home = Home(surroundings.home(os.environ))
+        told = payload.parse(_read_stdin())
+        _serve(event, _request(event, told, home))
+    except NoStoreError:
+        _tell(home, event, told, "no store")
+    except SavepointError as failure:
+        _tell(home, event, told, failure.message)
+    except Exception as failure:  # noqa: BLE001  # the agent must never see a traceback or an exit code
+        _tell(home, event, told, f"internal error: {type(failure).__name__}")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return 0
+
+
+def _serve(event: str, request: Request) -> None:
+    from savepoint import save
+
+    if event == "Stop" and not save.is_due(request):
+        return
+    save.save_consciousness_state(request)
+    save.finish_pending(request)
+
+
+def _request(event: str, told: Payload, home: Home) -> Request:
+    cwd = told.cwd or os.getcwd()
+    trigger = TRIGGERS.get(event) or told.trigger or "auto"
+    scope = "unknown" if trigger == "auto" else "main"
+    notes = () if told.intact else ("the payload was no JSON; its fields were found in its text",)
+    return Request(
+        home=home.path,
+        project=os.environ.get("CLAUDE_PROJECT_DIR") or cwd,
+        cwd=cwd,
+        config_dir=surroundings.config_dir(os.environ),
+        session_id=told.session_id,
+        transcript=told.transcript,
+        trigger=trigger,
+        now=int(time.time()),
+        deadline=_STARTED + SECONDS[event],
+        environment=surroundings.for_children(os.environ),
+        scope="subagent" if told.agent_id else scope,
+        still=_stillness(event, trigger),
+        window=surroundings.window(os.environ),
+        notes=notes,
+    )
+
+
+def _stillness(event: str, trigger: str) -> Stillness:
+    """The client flushes some 100 ms late (claude-code#15812): an automatic compaction is watched
+    from the start, a manual one only if the file is younger than that."""
+    if event != "PreCompact":
+        return AT_ONCE
+    watched_since = None if trigger == "manual" else _STARTED
+    return Stillness(watched_since, _STARTED + limits.STILL_WAIT_SECONDS)
+
+
+def _read_stdin() -> bytes:
+    """What the agent wrote, within bounds of bytes and time: it may never close the pipe."""
+    import select
+
+    data = b""
+    end = time.monotonic() + limits.HOOK_PAYLOAD_SECONDS
+    try:
+        while len(data) < limits.HOOK_PAYLOAD_BYTES and (left := end - time.monotonic()) > 0:
+            if not select.select([0], [], [], left)[0]:
+                break
+            chunk = os.read(0, 1 << 16)
+            if not chunk:
+                break
+            data += chunk
+    except OSError:  # stdin is closed: an empty payload, whose session is then unknown
+        return data
+    return data
+
+
+def _deadline_passed(_signal: int, _frame: object) -> None:
+    raise DeadlineError("the hook's time has passed; the rest is pending")
+
+
+def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
+    """One line: in hook.log, where `init` and `doctor` find it, else on stderr."""
+    try:
+        journal.hook(
+            home,
+            int(time.time()),
+            {
+                "event": event,
+                "session_id": journal.printable(told.session_id),
+                "transcript": journal.printable(told.transcript),
+                "project": journal.printable(os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd),
+                "reason": journal.printable(reason),
+            },
+        )
+    except SavepointError as failure:
+        line = f"savepoint-hook: {journal.printable(reason)}; {failure.message}\n"
+        os.write(2, line.encode("utf-8", "backslashreplace"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""save_consciousness_state: the main path, for hook and command line alike.
+
+    session lock → read, packs → store lock → snapshot → record → trusted head → acknowledged
+
+What each step makes durable, and what is lost if we die there: docs/life-of-a-savepoint.md.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from savepoint.capture import document, repository, session
+from savepoint.capture.agents import claude
+from savepoint.capture.capture import Capture, capture
+from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.request import Request
+from savepoint.capture.session import History
+from savepoint.core import limits
+from savepoint.core.errors import DiskError, KeyFileError, MalformedError
+from savepoint.core.record import Record
+from savepoint.core.spelling import Instance
+from savepoint.store import config, durable, journal, keyring, layout, pending, registry
+from savepoint.store.acknowledge import Draft, acknowledge
+from savepoint.store.config import Config
+from savepoint.store.files import read_bounded
+from savepoint.store.layout import Home, InstancePaths, Store
+from savepoint.store.locks import Lock
+from savepoint.store.packs import PackWriter
+from savepoint.store.pending import Note
+from savepoint.store.sessions import CachedFile, Session
+
+
+class Saved(NamedTuple):
+    """An acknowledged savepoint: durable whatever happens next."""
+
+    record: Record
+    paths: InstancePaths
+    warnings: tuple[str, ...]  # what failed after the acknowledgement; nothing is lost by it
+
+
+def save_consciousness_state(request: Request) -> Saved | None:
+    """Save the state of a session; None if nothing is new since its last savepoint.
+
+    Raises SavepointError. What it could not finish stays pending, and the next save finishes it.
+    """
+    store = registry.find(Home(request.home), request.project)
+    chosen = config.load(store)
+    request = session.resolve(request, claude)
+    key = layout.session_key(request.session_id)
+    if session.is_unchanged(store, key, request, claude):
+        return None
+    with repository.begin(request, store.scratch) as git:  # git reads while we do
+        with Lock(store.session_lock(key), request.deadline):
+            if session.is_unchanged(store, key, request, claude):  # a twin of this fire was first
+                return None
+            _note(request, "started").save(store, key)
+            _sign_drafts(store, key, request.deadline)
+            return _save(request, store, key, chosen, git)
+
+
+def finish_pending(request: Request) -> list[Saved]:
+    """Serve the other sessions that an earlier fire left unfinished, while the deadline allows.
+
+    Raises SavepointError of the first that fails; it and the rest stay pending.
+    """
+    store = registry.find(Home(request.home), request.project)
+    finished = []
+    for key in pending.keys(store):
+        note = pending.load(store, key)
+        if note is None or time.monotonic() >= request.deadline:
+            continue
+        saved = save_consciousness_state(
+            request._replace(
+                session_id=note.session_id,
+                transcript=note.transcript,
+                project=note.project,
+                cwd=note.cwd,
+                trigger=note.trigger,
+                even_if_unchanged=False,
+                notes=(f"asked for at {note.since}; not finished then: {note.reason}",),
+            )
+        )
+        if saved is None:
+            pending.clear(store, key)
+        else:
+            finished.append(saved)
+    return finished
+
+
+def _save(
+    request: Request, store: Store, key: str, chosen: Config, git: repository.Pending
+) -> Saved:
+    history = session.history(store, key, request, chosen)
+    with PackWriter(store, history.known()) as packs:
+        found = capture(request, claude, git, Exclusion(chosen.exclude), history.base, packs)
+        packs.finish()
+        draft = _draft(request, key, found, history, packs)
+        cached = {path: _settled(file, packs) for path, file in found.cached.items()}
+    try:
+        seed = keyring.authority(history.paths)
+    except KeyFileError as failure:
+        pending.stage(store, key, request.now, draft.to_bytes())
+        _note(request, failure.message).save(store, key)
+        raise
+    done = acknowledge(history.paths, seed, draft, request.deadline)
+    last = Session(
+        instance=history.paths.slug,
+        seq=done.record.seq,
+        record=done.record.hash,
+        offset=done.offset,
+        saved_at=request.now,
+        transcript=request.transcript,
+        files=cached,
+    )
+    return Saved(done.record, history.paths, _afterwards(store, key, last, history.paths, done.record))
+
+
+def _draft(
+    request: Request, key: str, found: Capture, history: History, packs: PackWriter
+) -> Draft:
+    instance = Instance.parse(history.instance)
+    built = document.build(found, request, packs, instance, claude.NAME)
+    return Draft(history.paths.slug, key, request.trigger, history.origin, built)
+
+
+def _sign_drafts(store: Store, key: str, deadline: float) -> None:
+    """Sign what earlier fires of the session read and could not sign, if there is a key by now.
+    What is no draft is left where it is: fsck names it."""
+    for path in pending.drafts(store, key):
+        try:
+            draft = Draft.parse(read_bounded(path, 2 * limits.SNAPSHOT_BYTES) or b"")
+            paths = store.instance(draft.instance)
+            seed = keyring.authority(paths)
+        except (KeyFileError, MalformedError):
+            continue
+        acknowledge(paths, seed, draft, deadline)
+        durable.remove(path)
+        durable.remove(store.session(key))  # it knows an older savepoint; the index knows this one
+
+
+def _settled(file: CachedFile, packs: PackWriter) -> CachedFile:
+    return file._replace(segments=tuple(packs.settled(one) for one in file.segments))
+
+
+def _afterwards(
+    store: Store, key: str, last: Session, paths: InstancePaths, one: Record
+) -> tuple[str, ...]:
+    """Cache, log and note: the savepoint stands without them, so a failure is a warning."""
+    try:
+        last.save(store, key)
+        pending.clear(store, key)
+        journal.saved(paths, last.saved_at, one)
+    except DiskError as failure:
+        return (failure.message,)
+    return ()
+
+
+def _note(request: Request, reason: str) -> Note:
+    return Note(
+        session_id=request.session_id,
+        transcript=request.transcript,
+        project=request.project,
+        cwd=request.cwd,
+        trigger=request.trigger,
+        since=request.now,
+        reason=reason,
+    )

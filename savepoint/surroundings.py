@@ -1,0 +1,57 @@
+"""From the environment of a hook or a command to a request: the variables that count, by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from savepoint.capture.agents import Window, claude
+
+# What git may see of the environment; the agent's own holds secrets (claude-e2e.md, section 2).
+_ALLOWED = frozenset(
+    {
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "PATH",
+        "LANG",
+        "TMPDIR",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "SSH_AUTH_SOCK",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+    }
+)
+_ALLOWED_PREFIXES = ("XDG_", "SAVEPOINT_")
+
+
+def home(environ: Mapping[str, str]) -> str:
+    """$SAVEPOINT_HOME, else ~/.savepoint."""
+    return os.path.abspath(environ.get("SAVEPOINT_HOME") or os.path.expanduser("~/.savepoint"))
+
+
+def config_dir(environ: Mapping[str, str]) -> str:
+    """The agent's own folder: $CLAUDE_CONFIG_DIR, else ~/.claude."""
+    return os.path.abspath(environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude"))
+
+
+def for_children(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a child process may see."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _ALLOWED or name.startswith(_ALLOWED_PREFIXES)
+    }
+
+
+def window(environ: Mapping[str, str]) -> Window:
+    """What the environment says of the context window."""
+    return Window(environment=claude.environment_window(environ))
