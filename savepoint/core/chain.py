@@ -29,7 +29,7 @@ class Chain:
     """An index read whole: `records` in file order, `breaks`, `gaps`, and the `torn` tail.
 
     A tail without its LF is no break: an append that was cut short was never acknowledged. Where
-    it is a whole good record it counts as one, and the next save puts the LF behind it.
+    it is a whole good record it counts as one, is not torn, and the next save puts the LF behind it.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -41,6 +41,7 @@ class Chain:
             self._read(number, line)
         if continuation(self.torn, self.records[-1] if self.records else None) is not None:
             self._read(len(lines) + 1, self.torn)  # a gap before it is noted as before any other
+            self.torn = b""
 
     @property
     def saves(self) -> list[Record]:
