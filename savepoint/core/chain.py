@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, record, spelling
 from savepoint.core.errors import SavepointError
-from savepoint.core.record import Record
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
 
 
 class Break(NamedTuple):
@@ -29,7 +31,7 @@ class Chain:
     """An index read whole: `records` in file order, `breaks`, `gaps`, and the `torn` tail.
 
     A tail without its LF is no break: an append that was cut short was never acknowledged. Where
-    it is a whole good record it counts as one, is not torn, and the next save puts the LF behind it.
+    it is a whole good record it counts as one and is not torn; the next save puts the LF behind it.
     """
 
     def __init__(self, data: bytes) -> None:
