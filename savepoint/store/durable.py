@@ -14,10 +14,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from savepoint.core.errors import DiskError
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700

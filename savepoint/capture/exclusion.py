@@ -1,0 +1,126 @@
+"""What is never captured as a file, whatever the project says (DESIGN, section 4).
+
+It stays listed with its reason. What the agent printed or read stands in the conversation, and is
+protected by encryption alone. Names are compared without regard to case: on a file system that
+ignores case, `identity.md` is IDENTITY.md, and elsewhere one file too many left out does no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OWN = "belongs to savepoint"
+_NEVER = "is never captured as a file"
+_ENVIRONMENT = "is an environment file"
+_KEY_FILE = "is a key file"
+_KEY = "holds a private key"
+
+# Each part of a path is looked at: a folder of such a name is left out with all that is in it.
+# Plain comparisons: to compile expressions for them would cost the hook a millisecond at each start.
+_NEVER_NAMES = {"identity.md", "bootstrap_verification.json", "legal_case"}
+_KEY_NAMES = {"root.seed", ".netrc", "_netrc", ".pgpass", ".git-credentials"}
+_KEY_STARTS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
+_KEY_ENDS = (".pem", ".key", ".p8", ".p12", ".pfx", ".ppk", ".jks", ".keystore", ".kdbx")
+
+_SOLANA_KEY_BYTES = 64  # numbers in a Solana keypair file, a JSON array
+_SOLANA_KEY_CHARS = 1024  # such a file is no longer, however it is laid out
+
+
+class Exclusion:
+    """The rules for one project: the fixed ones, its config's `exclude`, and our own folder."""
+
+    def __init__(self, project: str, globs: Sequence[str] = (), home: str = "") -> None:
+        """`project` is its real path, `home` that of $SAVEPOINT_HOME.
+
+        A glob is a name or path with `*`, `?`, `[…]` and `**`. It excludes what it matches, at any
+        depth or, starting with `/`, from the project's root, and everything below that.
+        """
+        self._project = project
+        self.home = home
+        self._globs = [(_compiled(glob), glob) for glob in globs if glob.strip("/")]
+
+    def moved(self, root: str) -> Exclusion:
+        """The same rules for another root: that of a worktree which is not the project's folder."""
+        return Exclusion(root, [glob for _, glob in self._globs], self.home)
+
+    def reason(self, path: str | bytes) -> str | None:
+        """Why the file at `path` (absolute, or from the project's root) must not be captured."""
+        whole = os.path.normpath(os.path.join(self._project, os.fsdecode(path)))
+        if self.home and _is_below(whole.casefold(), self.home.casefold()):
+            return _OWN
+        relative = whole
+        if _is_below(whole, self._project):
+            relative = whole[len(self._project.rstrip("/")) + 1 :]
+        for name in relative.casefold().split("/"):
+            why = _reason_of(name)
+            if why:
+                return why
+        for pattern, glob in self._globs:
+            if pattern.search(relative):
+                return f"is excluded by the config: {glob}"
+        return None
+
+
+def _reason_of(name: str) -> str | None:
+    if name in _NEVER_NAMES:
+        return _NEVER
+    if name.startswith(".env"):
+        return _ENVIRONMENT
+    if name in _KEY_NAMES or name.startswith(_KEY_STARTS) or name.endswith(_KEY_ENDS):
+        return _KEY_FILE
+    if "age-identity" in name or ("keypair" in name and name.endswith(".json")):
+        return _KEY_FILE
+    return None
+
+
+def key_reason(content: bytes) -> str | None:
+    """Why a file with this content is a key file, under whatever name."""
+    start = content[:_SOLANA_KEY_CHARS].lstrip()
+    while start.startswith(b"#"):  # age-keygen writes two lines of comment
+        start = start.partition(b"\n")[2].lstrip()
+    line = start.partition(b"\n")[0]
+    if line.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in line:
+        return _KEY
+    if line.startswith((b"AGE-SECRET-KEY-", b"PuTTY-User-Key-File-")):
+        return _KEY
+    if start.startswith(b"[") and len(content) < _SOLANA_KEY_CHARS:
+        numbers = content.strip()[1:-1].split(b",")
+        if len(numbers) == _SOLANA_KEY_BYTES and all(one.strip().isdigit() for one in numbers):
+            return _KEY
+    return None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _compiled(glob: str) -> re.Pattern[str]:
+    """A glob as an expression for relative paths; what is none is taken literally."""
+    start = r"\A" if glob.startswith("/") else r"(?:\A|/)"
+    body = glob.strip("/")
+    try:
+        return re.compile(f"{start}{_translated(body)}(?=/|\\Z)", re.IGNORECASE | re.DOTALL)
+    except re.error:
+        return re.compile(f"{start}{re.escape(body)}(?=/|\\Z)", re.IGNORECASE)
+
+
+def _translated(glob: str) -> str:
+    import fnmatch
+
+    tokens = re.findall(r"(?s)(\*\*/)|(\*\*)|(\*)|(\?)|(\[!?\]?[^]]*\])|(.)", glob)
+    parts = []
+    for folders, anything, within, one, letters, literal in tokens:
+        if letters:
+            group = fnmatch.translate(letters)
+            parts.append(group[: group.rindex(")") + 1])
+        elif literal:
+            parts.append(re.escape(literal))
+        else:
+            wild = (folders and "(?:.*/)?", anything and ".*", within and "[^/]*", one and "[^/]")
+            parts.append(next(part for part in wild if part))
+    return "".join(parts)
