@@ -1,0 +1,169 @@
+"""What verification says: findings of rules, verdicts of witnesses, the report over them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint.core.strict_json import Json
+
+
+class Verdict(StrEnum):
+    """Worst first. OFF does not count."""
+
+    TAMPERED = "TAMPERED"
+    ROLLED_BACK = "ROLLED_BACK"
+    UNVERIFIABLE = "UNVERIFIABLE"
+    PENDING = "PENDING"
+    VERIFIED = "VERIFIED"
+    OFF = "OFF"
+
+
+_ORDER = list(Verdict)
+_EXIT_CODES = {
+    Verdict.TAMPERED: 20,
+    Verdict.ROLLED_BACK: 22,
+    Verdict.UNVERIFIABLE: 21,
+    Verdict.PENDING: 3,
+    Verdict.VERIFIED: 0,
+}
+_UNSUPPORTED_EXIT = 23
+REPAIR = "run `savepoint fsck --repair`"
+_HINTS = {
+    20: "`savepoint fsck` lists everything that is damaged",
+    21: "make readable what the findings name, then verify again",
+    22: REPAIR,
+    23: "upgrade savepoint",
+}
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst that counts; UNVERIFIABLE if none does, since then nothing was checked."""
+    counted = [one for one in verdicts if one is not Verdict.OFF]
+    return min(counted, key=_ORDER.index, default=Verdict.UNVERIFIABLE)
+
+
+class Finding(NamedTuple):
+    """What one rule says of one thing."""
+
+    rule: str  # VERIFY-1 … (core/verify.py)
+    result: str  # pass | fail | skipped
+    detail: str  # names the file, relative to the store (a trusted head: to its home)
+    verdict: Verdict  # of a witness in which nothing worse was found
+    unsupported: bool = False  # skipped because a newer version wrote it
+    hint: str = ""  # what to do, where that is more than the verdict's own hint
+
+    def to_json(self) -> Json:
+        """As in `verify --json`."""
+        return {"rule": self.rule, "result": self.result, "detail": self.detail}
+
+
+def passed(rule: str, detail: str) -> Finding:
+    """The rule holds."""
+    return Finding(rule, "pass", detail, Verdict.VERIFIED)
+
+
+def tampered(rule: str, detail: str) -> Finding:
+    """Bytes are missing, or are not those that were signed."""
+    return Finding(rule, "fail", detail, Verdict.TAMPERED)
+
+
+def rolled_back(rule: str, detail: str) -> Finding:
+    """The state is older than one that was seen, or a second history of the same key."""
+    return Finding(rule, "fail", detail, Verdict.ROLLED_BACK)
+
+
+def unchecked(rule: str, detail: str, *, unsupported: bool = False, hint: str = "") -> Finding:
+    """Nobody could look; nothing is known to be wrong."""
+    return Finding(rule, "skipped", detail, Verdict.UNVERIFIABLE, unsupported, hint)
+
+
+class Witness(NamedTuple):
+    """One of the places that hold a savepoint, and what was found there."""
+
+    findings: tuple[Finding, ...]
+    off: str = ""  # why it does not count; empty if it does
+    members: dict[str, Json] = {}  # noqa: RUF012  # never changed: what this witness also reports
+
+    @property
+    def verdict(self) -> Verdict:
+        """OFF, or the worst of its findings."""
+        return Verdict.OFF if self.off else worst(one.verdict for one in self.findings)
+
+    def to_json(self) -> dict[str, Json]:
+        """As in `verify --json`; `reason` says why it is OFF."""
+        shown: dict[str, Json] = {
+            "verdict": str(self.verdict),
+            "findings": [one.to_json() for one in self.findings],
+        }
+        if self.off:
+            shown["reason"] = self.off
+        return shown | self.members
+
+
+class CheckedSavepoint(NamedTuple):
+    """A savepoint and what each witness says of it."""
+
+    seq: int
+    snapshot_hash: str  # as in the record: sha256:…
+    witnesses: dict[str, Witness]  # local, git, chain
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst that counts."""
+        return worst(one.verdict for one in self.witnesses.values())
+
+    def to_json(self) -> Json:
+        """As in `verify --json`."""
+        return {
+            "seq": self.seq,
+            "snapshot_hash": self.snapshot_hash,
+            "verdict": str(self.verdict),
+            "witnesses": {name: one.to_json() for name, one in self.witnesses.items()},
+        }
+
+
+class Report(NamedTuple):
+    """What `verify` found. A fault of the index counts even where it comes after every savepoint
+    that was asked for: it may stand where the newest one stood.
+    """
+
+    chain: Witness  # rules 1 to 4 over the whole index
+    savepoints: tuple[CheckedSavepoint, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the index and of all savepoints asked for."""
+        return worst([self.chain.verdict, *(one.verdict for one in self.savepoints)])
+
+    @property
+    def exit_code(self) -> int:
+        """0 VERIFIED, 3 PENDING, 20, 21, 22; 23 where a newer version is all that is in the way."""
+        verdict = self.verdict
+        if verdict is Verdict.UNVERIFIABLE and any(one.unsupported for one in self._findings()):
+            return _UNSUPPORTED_EXIT
+        return _EXIT_CODES[verdict]
+
+    @property
+    def hint(self) -> str:
+        """What to do next; empty where nothing is wrong."""
+        verdict = self.verdict
+        own = [one.hint for one in self._findings() if one.hint and one.verdict is verdict]
+        return own[0] if own else _HINTS.get(self.exit_code, "")
+
+    def to_json(self) -> dict[str, Json]:
+        """The document of `verify --json`."""
+        return {
+            "verdict": str(self.verdict),
+            "savepoints": [one.to_json() for one in self.savepoints],
+            "index": self.chain.to_json(),
+        }
+
+    def _findings(self) -> list[Finding]:
+        witnesses = [self.chain]
+        for one in self.savepoints:
+            witnesses += [witness for witness in one.witnesses.values() if not witness.off]
+        return [finding for witness in witnesses for finding in witness.findings]

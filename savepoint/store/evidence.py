@@ -1,0 +1,49 @@
+"""Files as evidence: their bytes, or why there are none, which decides TAMPERED or UNVERIFIABLE."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from savepoint.core.errors import MalformedError
+from savepoint.core.verify import Lack
+from savepoint.store.files import open_regular
+
+_BLOCK = 1 << 20  # bytes read at once
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EMLINK)  # a link, a socket; EMLINK: a link on FreeBSD
+
+
+def read(path: str, limit: int) -> bytes | Lack:
+    """The bytes of a file of at most `limit` bytes; a FIFO does not block, no link is followed."""
+    try:
+        fd = open_regular(path)
+    except OSError as failure:
+        return _lack(failure)
+    except MalformedError:
+        return Lack("is not a regular file")
+    try:
+        return _read(fd, limit)
+    except OSError as failure:
+        return _lack(failure)
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, limit: int) -> bytes | Lack:
+    size = os.fstat(fd).st_size
+    if size > limit:
+        return Lack(f"has {size} bytes; at most {limit} are allowed")
+    blocks, got = [], 0
+    while block := os.read(fd, min(_BLOCK, limit + 1 - got)):
+        blocks.append(block)
+        got += len(block)
+    return b"".join(blocks) if got <= limit else Lack("grew while it was read")
+
+
+def _lack(failure: OSError) -> Lack:
+    if failure.errno in _NOT_THERE:
+        return Lack("is missing")
+    if failure.errno in _NO_FILE:
+        return Lack("is not a regular file")
+    return Lack(f"cannot be read: {failure.strerror}", unreadable=True)

@@ -1,0 +1,39 @@
+"""The local witness: what this machine's disk says of an instance's savepoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core.errors import DiskError
+from savepoint.core.verify import Lack
+from savepoint.store import trusted
+from savepoint.store.contents import PackReader
+from savepoint.store.examine import Examination
+
+if TYPE_CHECKING:
+    from savepoint.core.verdicts import Report
+    from savepoint.core.verify import Seen
+    from savepoint.store.contents import Progress
+    from savepoint.store.examine import Select
+    from savepoint.store.layout import InstancePaths
+
+
+def verify_local(
+    paths: InstancePaths, select: Select | None = None, progress: Progress | None = None
+) -> Report:
+    """Check the savepoints that `select` takes from the list of all (None: all of them).
+
+    `progress` is called with the bytes of packs read, and the bytes known to be needed. Never
+    raises for what is found on disk: that is the report. What `select` raises passes through.
+    """
+    packs = PackReader(paths.store, progress)
+    examination = Examination(paths, _seen(paths), packs, select)
+    packs.run()
+    return examination.report()
+
+
+def _seen(paths: InstancePaths) -> Seen | Lack | None:
+    try:
+        return trusted.load(paths)
+    except DiskError as failure:
+        return Lack(f"cannot be read: {failure.message.rpartition(': ')[2]}", unreadable=True)
