@@ -11,6 +11,7 @@ JSON_INTEGER_LEAST = -(2**63)  # what 64 bits hold, with a sign …
 JSON_INTEGER_MOST = 2**64 - 1  # … or without: inode numbers of some file systems need all of them
 JSON_INTEGER_DIGITS = 19  # characters; every integer spelled with these fits
 RECORD_BYTES = 8 * KIB  # bytes of one index line without its LF
+INDEX_BYTES = 8 * 1024 * MIB  # an index longer than this is not read whole
 SNAPSHOT_BYTES = 8 * MIB  # bytes of one snapshot document
 SMALL_DOCUMENT_BYTES = 4 * MIB  # bytes: config, stores.json, trusted heads, pending notes
 SESSION_CACHE_BYTES = 64 * MIB  # bytes of sessions/<key>.json

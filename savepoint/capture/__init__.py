@@ -1,0 +1,1 @@
+"""What goes into a snapshot: the transcript, its companions, files, repository and state."""
