@@ -21,7 +21,7 @@ _KEY_FILE = "is a key file"
 _KEY = "holds a private key"
 
 # Each part of a path is looked at: a folder of such a name is left out with all that is in it.
-# Plain comparisons: to compile expressions for them would cost the hook a millisecond at each start.
+# Plain comparisons: to compile expressions for them costs the hook a millisecond at each start.
 _NEVER_NAMES = {"identity.md", "bootstrap_verification.json", "legal_case"}
 _KEY_NAMES = {"root.seed", ".netrc", "_netrc", ".pgpass", ".git-credentials"}
 _KEY_STARTS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")

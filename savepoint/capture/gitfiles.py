@@ -243,11 +243,13 @@ def operation(worktree: Worktree) -> str | None:
     return ", ".join(found) or None
 
 
-def last_push(worktree: Worktree, head: Head, config: Config) -> str:
+def last_push(worktree: Worktree | None, head: Head, config: Config) -> str:
     """When this clone last pushed its branch: the newest "update by push" in the reflogs of the
     branch's remote-tracking refs. `unknown` where no reflog says so.
     """
-    branch = (head.ref or "").removeprefix(BRANCHES)
+    if worktree is None or head.ref is None:
+        return UNKNOWN
+    branch = head.ref.removeprefix(BRANCHES)
     logs = os.path.join(worktree.common_dir, "logs", "refs", "remotes")
     times = [
         _last_push_in(os.path.join(logs, name, branch))
