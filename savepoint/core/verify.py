@@ -128,7 +128,7 @@ class Index:
         self._by_seq: dict[int, list[tuple[Record, int]]] = {}
         for one, line in self.records:
             self._by_seq.setdefault(one.seq, []).append((one, line))
-        if isinstance(data, Lack) and (data.unreadable or seen is not None):
+        if isinstance(data, Lack):
             self._add(0, absent("VERIFY-1", names.index_file, data))
         for fault in self.chain.breaks:
             self._add_break(fault)
@@ -155,6 +155,21 @@ class Index:
         """Records that are missing, and that no accept record names."""
         accepted = self._accepted()
         return [gap for gap in self.chain.gaps if gap not in accepted]
+
+    @property
+    def leftover(self) -> str:
+        """What a crash left behind the last LF, if it is harmless; the next save settles it."""
+        line = len(self._lines)
+        if not self.chain.torn or line in self._unread:
+            return ""
+        if line in self._by_line:
+            return "its last record lacks the LF"
+        return f"{len(self.chain.torn)} bytes of a record that was never acknowledged at its end"
+
+    @property
+    def is_unbroken(self) -> bool:
+        """Is there nothing but whole, signed records in their order, gaps aside?"""
+        return bool(self.records) and not self._broken and not self._unread
 
     def forked(self) -> bool:
         """Does the index hold another record under the trusted head's sequence number?"""
@@ -306,7 +321,7 @@ class Index:
     def _held(self, rule: str, last: int) -> str:
         lines = f"{self.names.index_file}, lines 1 to {last}"
         if rule == "VERIFY-4":
-            return f"{self.names.trusted_file}: all that was seen is in the index"
+            return f"{self.names.trusted_file}: what was seen is in the index, or accepted as lost"
         return {
             "VERIFY-1": f"{lines}: whole records",
             "VERIFY-2": f"{lines}: each names the one before it",

@@ -104,8 +104,8 @@ class PackReader:
             faults.append(unchecked("VERIFY-8", f"{lost} segments lie in packs that have no bytes"))
         count = len(contents.segments)
         return [
-            *(_first(packs, where) or [passed("VERIFY-7", f"{len(names)} packs: whole")]),
-            *(_first(faults, where) or [passed("VERIFY-8", f"{count} segments: as saved")]),
+            *(_first(packs, where) or [passed("VERIFY-7", f"packs, whole: {len(names)}")]),
+            *(_first(faults, where) or [passed("VERIFY-8", f"segments, as saved: {count}")]),
         ]
 
     def _number(self, segment: Segment) -> int:

@@ -9,6 +9,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.verify import Lack
 from savepoint.store.files import open_regular
 
+MISSING = "is missing"
 _BLOCK = 1 << 20  # bytes read at once
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EMLINK)  # a link, a socket; EMLINK: a link on FreeBSD
@@ -43,7 +44,7 @@ def _read(fd: int, limit: int) -> bytes | Lack:
 
 def _lack(failure: OSError) -> Lack:
     if failure.errno in _NOT_THERE:
-        return Lack("is missing")
+        return Lack(MISSING)
     if failure.errno in _NO_FILE:
         return Lack("is not a regular file")
     return Lack(f"cannot be read: {failure.strerror}", unreadable=True)

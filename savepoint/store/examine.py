@@ -62,7 +62,7 @@ class Examination:
         self._paths = paths
         self._packs = packs
         data = evidence.read(paths.index_file, limits.INDEX_BYTES)
-        self.index = Index(data, seen, _names(paths))
+        self.index = Index(data, seen, names(paths))
         saves = self.index.saves
         chosen = saves
         if select is not None:
@@ -105,6 +105,7 @@ def relative(paths: InstancePaths, path: str) -> str:
     return os.path.relpath(path, paths.store.path)
 
 
-def _names(paths: InstancePaths) -> Names:
+def names(paths: InstancePaths) -> Names:
+    """How findings name an instance's own files."""
     trusted = os.path.relpath(paths.trusted, paths.store.home)
     return Names(paths.slug, relative(paths, paths.index_file), trusted)

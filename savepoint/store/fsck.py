@@ -1,0 +1,132 @@
+"""fsck: recompute everything of a store, and name everything that is not as it must be.
+
+It is the oracle of the fault tests, so it shares no code with what writes a store: only the rules
+of core, the layout, and bounded reading. A test holds it to that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import verdicts, verify
+from savepoint.core.errors import DiskError
+from savepoint.store import evidence, housekeeping
+from savepoint.store.contents import PACK_FILE_BYTES, PackReader
+from savepoint.store.examine import Examination, relative
+from savepoint.store.items import Item, judged, note, warning
+from savepoint.store.layout import SNAPSHOT_FOLDER
+from savepoint.store.survey import survey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from savepoint.core.strict_json import Json
+    from savepoint.core.verdicts import Report
+    from savepoint.core.verify import Lack, Seen
+    from savepoint.store.contents import Progress
+    from savepoint.store.layout import Store
+    from savepoint.store.survey import Survey
+
+_WORST_FIRST = (20, 22, 21, 23, 40)  # exit codes
+
+
+class Checked(NamedTuple):
+    """What fsck found in one store."""
+
+    store: Store
+    instances: dict[str, Report]  # slug → what the rules say of all its savepoints
+    items: tuple[Item, ...]  # everything that is not as it must be, and what crashes left
+    counts: dict[str, int]  # instances, records, savepoints, packs, temporaries
+
+    @property
+    def exit_code(self) -> int:
+        """0, or the worst of 20, 22, 21, 23, 40. Warnings and notes do not count."""
+        found = {one.exit_code for one in self.items}
+        return next((code for code in _WORST_FIRST if code in found), 0)
+
+    @property
+    def hint(self) -> str:
+        """What to do next; empty where nothing is wrong."""
+        if self.exit_code == DiskError.exit_code:
+            return DiskError.default_hint
+        reports = self.instances.values()
+        return next((one.hint for one in reports if one.exit_code == self.exit_code), "")
+
+    def to_json(self) -> dict[str, Json]:
+        """The document of `fsck --json`."""
+        return {
+            "store": self.store.id,
+            "exit_code": self.exit_code,
+            "findings": [one.to_json() for one in self.items],
+            "counts": dict(self.counts),
+        }
+
+
+def fsck(store: Store, now: float, progress: Progress | None = None) -> Checked:
+    """Check the whole store. now: Unix seconds. Never raises for what is found on disk.
+
+    `progress` is called with the bytes of packs read, and the bytes known to be needed.
+    """
+    seen = survey(store)  # first: what is written meanwhile must not look like an orphan
+    packs = PackReader(store, progress)
+    heads = {slug: housekeeping.trusted_head(store.instance(slug)) for slug in seen.instances}
+    every = {slug: Examination(store.instance(slug), heads[slug], packs) for slug in seen.instances}
+    packs.run()
+    begun = {slug: one for slug, one in every.items() if _has_begun(one, heads[slug], seen)}
+    reports = {slug: one.report() for slug, one in begun.items()}
+    indexes = {slug: one.index for slug, one in begun.items()}
+    items = [item for report in reports.values() for item in _judged(report)]
+    items += [note(f"instances/{slug} was being made") for slug in every if slug not in begun]
+    items += _orphans(store, seen, begun, packs)
+    items += housekeeping.items(store, seen, indexes, now)
+    counts = {
+        "instances": len(begun),
+        "records": sum(len(one.index.records) for one in begun.values()),
+        "savepoints": sum(len(one.savepoints) for one in reports.values()),
+        "packs": sum(path.endswith(".pack") for path in seen.files),
+        "temporaries": len(seen.temporaries),
+    }
+    return Checked(store, reports, tuple(items), counts)
+
+
+def _has_begun(one: Examination, head: Seen | Lack | None, seen: Survey) -> bool:
+    """Not if its creation was cut short: then nothing of it was ever acknowledged."""
+    folder = f"instances/{one.index.names.slug}/{SNAPSHOT_FOLDER}/"
+    saved = any(path.startswith(folder) for path in seen.files)
+    return bool(one.index.records) or head is not None or saved
+
+
+def _judged(report: Report) -> list[Item]:
+    """Each fault once, however many savepoints it touches."""
+    found = [one for one in report.chain.findings if one.result != "pass"]
+    for savepoint in report.savepoints:
+        local = savepoint.witnesses["local"].findings
+        own = [one for one in local if one.rule not in verify.INDEX_RULES]
+        worst = verdicts.worst(one.verdict for one in own)  # what follows from it is no news
+        found += [one for one in own if one.result != "pass" and one.verdict is worst]
+    return list(dict.fromkeys(map(judged, found)))
+
+
+def _orphans(
+    store: Store, seen: Survey, begun: Mapping[str, Examination], packs: PackReader
+) -> Iterator[Item]:
+    """A crash between snapshot and record leaves a snapshot and packs that nothing names. A pack
+    may still be built on by the next save, so it must be whole.
+    """
+    named = {
+        relative(store.instance(slug), os.path.join(store.instance(slug).path, one.snapshot_file))
+        for slug, examination in begun.items()
+        for one, _ in examination.index.saves
+    }
+    packed = packs.names
+    for path in seen.files:
+        if f"/{SNAPSHOT_FOLDER}/" in path and path not in named:
+            yield note(f"{path}: no record that can be read names this snapshot")
+        name = os.path.basename(path).removesuffix(".pack")
+        if path.startswith("objects/") and name not in packed:
+            data = evidence.read(store.pack(name), PACK_FILE_BYTES)
+            fault = verify.pack(name, data, path)
+            yield note(f"{path}: no snapshot that can be read names this pack")
+            if fault.result != "pass":
+                yield warning(fault.detail)

@@ -1,0 +1,218 @@
+"""What fsck checks besides the rules of verification: config, caches, keys, leftovers of crashes.
+
+Shares no code with what writes these files.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import keys, limits, spelling
+from savepoint.core.chain import Gap
+from savepoint.core.errors import MalformedError, SavepointError
+from savepoint.core.strict_json import Json, parse
+from savepoint.core.verify import Lack
+from savepoint.store import evidence
+from savepoint.store.items import Item, damage, note, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from savepoint.core.record import Record
+    from savepoint.core.verify import Index
+    from savepoint.store.layout import InstancePaths, Store
+    from savepoint.store.survey import Survey
+
+_TAMPERED, _ROLLED_BACK, _UNSUPPORTED, _DISK = 20, 22, 23, 40  # exit codes
+_KEYPAIR_BYTES = 4 * limits.KIB
+
+
+class Head(NamedTuple):
+    """A trusted head, as far as the rules ask for it."""
+
+    seq: int
+    record: str
+    recreated: bool
+    gaps: tuple[Gap, ...]
+
+
+def trusted_head(paths: InstancePaths) -> Head | Lack | None:
+    """What is in trusted/; None where there is none, or none that can be understood."""
+    data = evidence.read(paths.trusted, limits.SMALL_DOCUMENT_BYTES)
+    if isinstance(data, Lack):
+        return data if data.unreadable else None
+    try:
+        value = _members(parse(data))
+        gaps = tuple(Gap(*map(_count, _members(one).values())) for one in _items(value["gaps"]))
+        record, recreated = spelling.digest(str(value["record"])), value["recreated"] is not False
+        return Head(_count(value["seq"]), record, recreated, gaps)
+    except (SavepointError, KeyError, TypeError):
+        return None
+
+
+def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) -> Iterator[Item]:
+    """Everything that the rules do not say. indexes: by slug. now: Unix seconds."""
+    for folder, reason in seen.unlisted:
+        yield damage(f"{folder} cannot be listed: {reason}", _DISK)
+    yield from _config(store, indexes)
+    for slug, index in indexes.items():
+        yield from _key(store.instance(slug), index)
+    yield from _heads(store, seen)
+    yield from _caches(store, seen, indexes)
+    yield from _pending(store, seen)
+    yield from _leftovers(seen, indexes, now)
+
+
+def _config(store: Store, indexes: Mapping[str, Index]) -> Iterator[Item]:
+    """The config names an instance that exists; stores.json, its cache, leads back to the store."""
+    config = _document(store.config)
+    if isinstance(config, Lack):
+        if any(index.saves for index in indexes.values()) or config.reason != evidence.MISSING:
+            yield damage(f"config.json {config.reason}", _DISK if config.unreadable else _TAMPERED)
+        else:
+            yield note("config.json is missing: the store was being made, and nothing finds it")
+        return
+    version = config.get("v")
+    if type(version) is int and version > 1:
+        yield damage(f"config.json is of version {version}", _UNSUPPORTED)
+        return
+    if config.get("instance") not in indexes:
+        yield damage("config.json names an instance that has no record here")
+    try:
+        paths = {str(_members(one)["path"]) for one in _items(config["projects"])}
+    except (MalformedError, KeyError):
+        yield damage("config.json names no projects")
+        return
+    yield from _way_back(store, paths)
+
+
+def _way_back(store: Store, projects: set[str]) -> Iterator[Item]:
+    known = _document(os.path.join(store.home, "stores.json"))
+    if isinstance(known, Lack):
+        yield note(f"stores.json {known.reason}; it is rebuilt from the configs")
+        return
+    stores = known.get("stores")
+    mapped = {} if not isinstance(stores, dict) else stores
+    for path in sorted(projects):
+        if mapped.get(path) != store.id:
+            yield note(f"stores.json does not lead from {path} to this store; it is rebuilt")
+
+
+def _key(paths: InstancePaths, index: Index) -> Iterator[Item]:
+    """Root seed and nonce give the key that signed the birth; the key file holds that key. What is
+    missing is a warning: a machine that only verifies needs none.
+    """
+    birth = index.records[0][0] if index.records else None
+    if birth is None or birth.kind != "birth":
+        return
+    root = evidence.read(paths.store.root_seed, keys.SEED_BYTES)
+    where = os.path.relpath(paths.store.root_seed, paths.store.home)
+    if isinstance(root, Lack):
+        yield warning(f"{where} {root.reason}")
+    elif _derived(root, birth) != birth.signer:
+        yield damage(f"{where} does not derive the key of {paths.slug}")
+    pair = evidence.read(paths.authority, _KEYPAIR_BYTES)
+    where = os.path.relpath(paths.authority, paths.store.home)
+    if isinstance(pair, Lack):
+        yield warning(f"{where} {pair.reason}")
+    elif not _is_key_of(pair, birth.signer):
+        yield damage(f"{where} does not hold the key of the birth record")
+
+
+def _derived(root: bytes, birth: Record) -> bytes:
+    if len(root) != keys.SEED_BYTES:
+        return b""
+    nonce = bytes.fromhex(str(birth.body["nonce"]))
+    return keys.public_key(keys.derive_seed(root, nonce, birth.instance))
+
+
+def _is_key_of(data: bytes, signer: bytes) -> bool:
+    """A Solana keypair file: 32 bytes of seed, 32 of the public key that belongs to them."""
+    try:
+        pair = bytes(_items(parse(data)))  # type: ignore[arg-type]  # what is no byte raises
+    except (SavepointError, TypeError, ValueError):
+        return False
+    return len(pair) == 2 * len(signer) and keys.public_key(pair[:32]) == pair[32:] == signer
+
+
+def _heads(store: Store, seen: Survey) -> Iterator[Item]:
+    """A trusted head whose instance is gone; one that cannot be understood counts as missing."""
+    for path in seen.trusted:
+        slug = os.path.basename(path).removesuffix(".json")
+        if slug not in seen.instances:
+            yield damage(f"{path} has seen an instance that is gone", _ROLLED_BACK)
+        elif trusted_head(store.instance(slug)) is None:
+            yield note(f"{path} is damaged, which counts as missing")
+
+
+def _caches(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterator[Item]:
+    """Caches of sessions are never evidence: every save ignores what does not fit the index."""
+    known = {one.hash for index in indexes.values() for one, _ in index.records}
+    for path in seen.files:
+        if not path.startswith("sessions/") or not path.endswith(".json"):
+            continue
+        cache = _document(os.path.join(store.path, path), limits.SESSION_CACHE_BYTES)
+        if isinstance(cache, Lack):
+            yield note(f"{path} {cache.reason}; it is rebuilt")
+        elif not path.endswith(".guidance.json") and cache.get("record") not in known:
+            yield note(f"{path} does not fit the index; it is ignored and rebuilt")
+
+
+def _pending(store: Store, seen: Survey) -> Iterator[Item]:
+    """What a deadline, a kill or a missing key left; the next save finishes it."""
+    for path in seen.files:
+        if not path.startswith("pending/"):
+            continue
+        left = _document(os.path.join(store.path, path), 2 * limits.SNAPSHOT_BYTES)
+        if not isinstance(left, Lack):
+            yield note(f"{path}: a save that was not finished; the next one finishes it")
+        elif path.endswith(".draft"):
+            yield warning(f"{path} {left.reason}; what it held of a session is not saved")
+        else:
+            yield note(f"{path} {left.reason}; it is ignored")
+
+
+def _leftovers(seen: Survey, indexes: Mapping[str, Index], now: float) -> Iterator[Item]:
+    """What crashes leave, what does not belong here, and what others may read."""
+    for index in indexes.values():
+        if index.leftover:
+            yield note(f"{index.names.index_file} has {index.leftover}")
+    for path in seen.files:
+        if ".torn-" in path:
+            yield note(f"{path}: a torn end of the index, set aside")
+    if seen.temporaries:
+        age = max(0, int(now - min(seen.temporaries)))
+        yield note(f"{len(seen.temporaries)} temporary files, the oldest {age} seconds old")
+    for path, mode in seen.open_to_others:
+        yield warning(f"{path} has mode {mode:04o}: others may read or change it")
+    for path in seen.unknown:
+        yield note(f"{path} does not belong into a store")
+
+
+def _document(path: str, limit: int = limits.SMALL_DOCUMENT_BYTES) -> dict[str, Json] | Lack:
+    data = evidence.read(path, limit)
+    if isinstance(data, Lack):
+        return data
+    try:
+        return _members(parse(data, limit))
+    except SavepointError as failure:
+        return Lack(f"is damaged: {failure.message}")
+
+
+def _members(value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise MalformedError("not an object")
+    return value
+
+
+def _items(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise MalformedError("not a list")
+    return value
+
+
+def _count(value: Json) -> int:
+    if type(value) is not int:
+        raise MalformedError("not a number")
+    return value

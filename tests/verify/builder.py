@@ -1,0 +1,207 @@
+"""Small stores as the program makes them, and ways to spoil them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.capture.loaded import store_bytes
+from savepoint.core import limits, record, segments, spelling
+from savepoint.core.snapshot import FORMAT, TYPE
+from savepoint.core.spelling import Instance
+from savepoint.core.strict_json import Json, dump
+from savepoint.store import birth, keyring
+from savepoint.store.acknowledge import Draft, acknowledge
+from savepoint.store.layout import Home, InstancePaths
+from savepoint.store.packs import PackWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
+
+NOW = 1_790_000_000  # Unix seconds of the birth
+INSTANCE = Instance("Gabriel", 215)
+SESSION = "0f5b2a52-3f0e-4e5b-9d0a-8a2f5f0f7c11"
+
+
+class Built(NamedTuple):
+    """An instance with savepoints, and what is known of its next one."""
+
+    paths: InstancePaths
+    known: dict[str, Segment]
+
+    @property
+    def index(self) -> Path:
+        return Path(self.paths.index_file)
+
+    @property
+    def trusted(self) -> Path:
+        return Path(self.paths.trusted)
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Without LF."""
+        return self.index.read_bytes().splitlines()
+
+    def write_lines(self, *lines: bytes) -> None:
+        self.index.write_bytes(b"".join(line + b"\n" for line in lines))
+
+    def records(self) -> list[Record]:
+        return [record.parse(line) for line in self.lines]
+
+    def snapshot(self, one: Record) -> Path:
+        return Path(self.paths.path, one.snapshot_file)
+
+    def packs(self) -> list[Path]:
+        return sorted(Path(self.paths.store.objects).rglob("*.pack"))
+
+    @property
+    def seed(self) -> bytes:
+        return keyring.authority(self.paths)
+
+    def make(self, kind: str, seq: int, prev: str, body: dict[str, Json], seed: bytes) -> Record:
+        """A signed record that the program would not have made now."""
+        return record.make(
+            kind,
+            seq=seq,
+            prev=prev,
+            timestamp=NOW + seq,
+            instance=str(INSTANCE),
+            seed=seed,
+            body=body,
+        )
+
+
+def new(home: Path, project: Path) -> Built:
+    """A store whose index has its birth record only."""
+    project.mkdir(exist_ok=True)
+    store = birth.create_store(Home(str(home)), str(project), INSTANCE, NOW)
+    (folder,) = Path(store.path, "instances").iterdir()
+    return Built(store.instance(folder.name), {})
+
+
+def save(
+    built: Built,
+    transcript: bytes,
+    *,
+    loaded: Mapping[str, bytes] | None = None,
+    spilled: bool = False,
+    document: Mapping[str, Json] | None = None,
+) -> Record:
+    """One more savepoint. `spilled` keeps the list of loaded files outside the snapshot; `document`
+    replaces members of it.
+    """
+    with PackWriter(built.paths.store, built.known) as packs:
+        history = store_bytes(transcript, packs)
+        files = {path: store_bytes(data, packs) for path, data in (loaded or {}).items()}
+        packs.finish()
+        entries = {
+            path: _loaded(data, _settled(files[path], packs))
+            for path, data in (loaded or {}).items()
+        }
+        kept: Json = dict(entries)
+        if spilled:
+            parts = store_bytes(dump(kept), packs)
+            packs.finish()
+            listed = [one.to_json() for one in _settled(parts, packs)]
+            kept = {"list": listed, "count": len(entries)}
+        whole = _document(_file("t.jsonl", transcript, _settled(history, packs)), kept)
+        built.known.update({one.sha256: one for one in _settled(history, packs)})
+    seq = len(built.lines) + 1
+    whole["timestamp_iso8601"] = spelling.time_text(NOW + 60 * seq)
+    whole |= document or {}
+    draft = Draft(built.paths.slug, SESSION, "manual", None, whole)
+    done = acknowledge(built.paths, built.seed, draft, time.monotonic() + limits.LOCK_WAIT_SECONDS)
+    return done.record
+
+
+def store_of(home: Path, project: Path, count: int) -> Built:
+    """A store with `count` savepoints, each of a transcript that grew."""
+    built = new(home, project)
+    transcript = b""
+    for number in range(count):
+        transcript += b'{"message": %d}\n' % number
+        save(built, transcript, loaded={"a.py": b"print(%d)\n" % number})
+    return built
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one byte in place; a negative `at` counts from the end."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x01
+    path.write_bytes(data)
+
+
+def _settled(listed: tuple[Segment, ...], packs: PackWriter) -> tuple[Segment, ...]:
+    return tuple(packs.settled(one) for one in listed)
+
+
+def _file(path: str, data: bytes, listed: tuple[Segment, ...]) -> dict[str, Json]:
+    return {
+        "path": path,
+        "bytes": len(data),
+        "root": segments.root_of(listed),
+        "segments": [one.to_json() for one in listed],
+    }
+
+
+def _loaded(data: bytes, listed: tuple[Segment, ...]) -> dict[str, Json]:
+    import hashlib
+
+    return {
+        "known": "read",
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "size": len(data),
+        "changed": False,
+        "reason": None,
+        "segments": [one.to_json() for one in listed],
+    }
+
+
+def _document(transcript: Json, loaded: Json) -> dict[str, Json]:
+    return {
+        "format": FORMAT,
+        "type": TYPE,
+        "timestamp_iso8601": "",
+        "instance_id": str(INSTANCE),
+        "instance_number": INSTANCE.number,
+        "salt": "00" * 16,
+        "session_token_budget": None,
+        "tokens_used_this_session": 1000,
+        "tokens_remaining": None,
+        "context_utilization_percent": None,
+        "token_source": None,
+        "conversation_history": {
+            "agent": "claude-code",
+            "client_version": None,
+            "session_id": SESSION,
+            "scope": "main",
+            "message_count": 1,
+            "records": 1,
+            "sessions": {},
+            "compactions": 0,
+            "torn_tail_bytes": 0,
+            "prefix_check": "full",
+            "transcript": transcript,
+            "companions": [],
+        },
+        "session_state": {},
+        "session_current": None,
+        "loaded_files": loaded,
+        "git_state": {
+            "current_commit": None,
+            "branch": None,
+            "remotes": {},
+            "status": "",
+            "last_push": "unknown",
+            "object_format": None,
+            "operation": None,
+            "roots": {"project": "/project", "worktree": None},
+            "changes": {"files": [], "deleted": [], "excluded": [], "omitted": None},
+        },
+        "omitted": [],
+        "notes": [],
+    }
