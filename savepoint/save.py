@@ -7,28 +7,31 @@ What each step makes durable, and what is lost if we die there: docs/life-of-a-s
 
 from __future__ import annotations
 
+import os
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import document, repository, session
 from savepoint.capture.agents import claude
-from savepoint.capture.capture import Capture, capture
+from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
-from savepoint.capture.request import Request
-from savepoint.capture.session import History
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, KeyFileError, MalformedError
-from savepoint.core.record import Record
 from savepoint.core.spelling import Instance
 from savepoint.store import config, durable, journal, keyring, layout, pending, registry
 from savepoint.store.acknowledge import Draft, acknowledge
-from savepoint.store.config import Config
 from savepoint.store.files import read_bounded
 from savepoint.store.layout import Home, InstancePaths, Store
 from savepoint.store.locks import Lock
 from savepoint.store.packs import PackWriter
 from savepoint.store.pending import Note
 from savepoint.store.sessions import CachedFile, Session
+
+if TYPE_CHECKING:
+    from savepoint.capture.request import Request
+    from savepoint.capture.session import History
+    from savepoint.core.record import Record
+    from savepoint.store.config import Config
 
 
 class Saved(NamedTuple):
@@ -50,13 +53,25 @@ def save_consciousness_state(request: Request) -> Saved | None:
     key = layout.session_key(request.session_id)
     if session.is_unchanged(store, key, request, claude):
         return None
-    with repository.begin(request, store.scratch) as git:  # git reads while we do
-        with Lock(store.session_lock(key), request.deadline):
-            if session.is_unchanged(store, key, request, claude):  # a twin of this fire was first
-                return None
-            _note(request, "started").save(store, key)
-            _sign_drafts(store, key, request.deadline)
-            return _save(request, store, key, chosen, git)
+    with (
+        repository.begin(request, store.scratch) as git,  # git reads while we do
+        Lock(store.session_lock(key), request.deadline),
+    ):
+        if session.is_unchanged(store, key, request, claude):  # a twin of this fire was first
+            return None
+        _note(request, "started").save(store, key)
+        _sign_drafts(store, key, request.deadline)
+        return _save(request, store, key, chosen, git)
+
+
+def is_due(request: Request) -> bool:
+    """Is a savepoint at the end of a turn worth making: has the transcript grown enough, or is the
+    last one old enough? Raises NoStoreError.
+    """
+    store = registry.find(Home(request.home), request.project)
+    request = session.resolve(request, claude)
+    grown, age = session.growth(store, layout.session_key(request.session_id), request)
+    return grown >= limits.STOP_GROWTH_BYTES or (grown > 0 and age >= limits.STOP_INTERVAL_SECONDS)
 
 
 def finish_pending(request: Request) -> list[Saved]:
@@ -73,7 +88,7 @@ def finish_pending(request: Request) -> list[Saved]:
         saved = save_consciousness_state(
             request._replace(
                 session_id=note.session_id,
-                transcript=note.transcript,
+                transcript=note.transcript or "",
                 project=note.project,
                 cwd=note.cwd,
                 trigger=note.trigger,
@@ -92,8 +107,9 @@ def _save(
     request: Request, store: Store, key: str, chosen: Config, git: repository.Pending
 ) -> Saved:
     history = session.history(store, key, request, chosen)
+    exclusion = Exclusion(os.path.realpath(request.project), chosen.exclude, request.home)
     with PackWriter(store, history.known()) as packs:
-        found = capture(request, claude, git, Exclusion(chosen.exclude), history.base, packs)
+        found = capture(Work(request, claude, git, exclusion, history.base, packs))
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}
@@ -113,7 +129,9 @@ def _save(
         transcript=request.transcript,
         files=cached,
     )
-    return Saved(done.record, history.paths, _afterwards(store, key, last, history.paths, done.record))
+    return Saved(
+        done.record, history.paths, _afterwards(store, key, last, history.paths, done.record)
+    )
 
 
 def _draft(
@@ -126,7 +144,8 @@ def _draft(
 
 def _sign_drafts(store: Store, key: str, deadline: float) -> None:
     """Sign what earlier fires of the session read and could not sign, if there is a key by now.
-    What is no draft is left where it is: fsck names it."""
+    What is no draft is left where it is: fsck names it.
+    """
     for path in pending.drafts(store, key):
         try:
             draft = Draft.parse(read_bounded(path, 2 * limits.SNAPSHOT_BYTES) or b"")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.capture import conversation, loaded, repository, state, transcript
-from savepoint.capture.agents import Adapter, FileNote, Fold, ReadNote
+from savepoint.capture import conversation, loaded, state, transcript
 from savepoint.capture.conversation import Conversation, File
-from savepoint.capture.exclusion import Exclusion
 from savepoint.capture.loaded import LoadedFile, Loader, Roots
-from savepoint.capture.repository import Repository
-from savepoint.capture.request import Request
-from savepoint.capture.state import StateFile
+from savepoint.capture.payload import is_plain
 from savepoint.core.errors import SavepointError, TranscriptError
-from savepoint.core.segments import Segment
-from savepoint.store.packs import PackWriter
-from savepoint.store.sessions import CachedFile, Session
+
+if TYPE_CHECKING:
+    from savepoint.capture import repository
+    from savepoint.capture.agents import Adapter, FileNote, Fold, ReadNote
+    from savepoint.capture.exclusion import Exclusion
+    from savepoint.capture.repository import Repository
+    from savepoint.capture.request import Request
+    from savepoint.capture.state import StateFile
+    from savepoint.core.segments import Segment
+    from savepoint.store.packs import PackWriter
+    from savepoint.store.sessions import CachedFile, Session
 
 
 class Capture(NamedTuple):
@@ -33,36 +36,41 @@ class Capture(NamedTuple):
     cached: dict[str, CachedFile]
 
 
-def capture(
-    request: Request,
-    adapter: Adapter,
-    git: repository.Pending,
-    exclusion: Exclusion,
-    before: Session | None,
-    packs: PackWriter,
-) -> Capture:
-    """Read everything. `git` was started by the caller, so that it works beside our imports.
+class Work(NamedTuple):
+    """One save at work."""
+
+    request: Request
+    adapter: Adapter
+    git: repository.Pending  # started by the caller, so that it works beside our imports
+    exclusion: Exclusion
+    before: Session | None  # whose bytes need not be stored again
+    packs: PackWriter
+
+
+def capture(work: Work) -> Capture:
+    """Read everything.
 
     Raises DiskError: our own disk failed. What of the agent's or the project's files cannot be
     read is told in `omitted`.
     """
-    fd, reason = _open(request.transcript)
+    fd, reason = _open(work.request.transcript)
     try:
-        told = _read(request, adapter, fd, reason, before, packs)
-        files, cached = _load(request, adapter, fd, told.scan, exclusion, before, packs)
+        told = _converse(work, fd, reason)
+        files, cached = _load(work, fd, told.scan)
     finally:
         if fd is not None:
             os.close(fd)
-    held, held_file, omitted = _state(request, packs)
-    found = git.collect(request.deadline)
+    held, held_file, omitted = _state(work)
+    found = work.git.collect(work.request.deadline, work.exclusion)
+    cut_short = (("changes", found.omitted),) if found.omitted else ()
     return Capture(
         conversation=told,
         loaded=files,
         state=held,
         state_file=held_file,
         git=found,
-        changes=tuple(loaded.store_bytes(one.data, packs) for one in found.changes),
-        omitted=(*told.omitted, *omitted, *((("changes", found.omitted),) if found.omitted else ())),
+        changes=tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes),
+        omitted=(*told.omitted, *omitted, *cut_short),
         cached={**told.cached, **cached},
     )
 
@@ -76,53 +84,41 @@ def _open(path: str) -> tuple[int | None, str]:
         return None, failure.message
 
 
-def _read(
-    request: Request,
-    adapter: Adapter,
-    fd: int | None,
-    reason: str,
-    before: Session | None,
-    packs: PackWriter,
-) -> Conversation:
+def _converse(work: Work, fd: int | None, reason: str) -> Conversation:
     if fd is None:
-        return conversation.absent(adapter, reason)
+        return conversation.absent(work.adapter, reason)
     try:
-        return conversation.read(request, adapter, request.transcript, fd, before, packs)
+        return conversation.read(work.request, work.adapter, fd, work.before, work.packs)
     except TranscriptError as failure:
-        return conversation.absent(adapter, failure.message)
+        return conversation.absent(work.adapter, failure.message)
 
 
 def _load(
-    request: Request,
-    adapter: Adapter,
-    fd: int | None,
-    scan: Fold,
-    exclusion: Exclusion,
-    before: Session | None,
-    packs: PackWriter,
+    work: Work, fd: int | None, scan: Fold
 ) -> tuple[dict[str, LoadedFile], dict[str, CachedFile]]:
     def note_of(note: FileNote, path: str) -> ReadNote | None:
-        return None if fd is None else adapter.read_note(conversation.line_at(fd, note), path)
+        if fd is None:
+            return None
+        return work.adapter.read_note(conversation.line_at(fd, note), path)
 
-    roots = Roots(os.path.realpath(request.project), adapter.own_folders(request.config_dir))
-    loader = Loader(roots, exclusion, packs, before.files if before else {}, note_of)
-    inside = [path for path in scan.files if loaded.is_below(os.path.realpath(path), roots.project)]
-    ignored = repository.ignored(request, inside)
-    files = {}
-    for path, note in scan.files.items():
-        files[roots.name(path)] = loader.load(path, note, ignored)
+    request = work.request
+    own = work.adapter.own_folders(request.config_dir, request.transcript)
+    roots = Roots.of(request.project, own)
+    before = work.before.files if work.before else {}
+    loader = Loader(roots, work.exclusion, work.packs, before, note_of)
+    named = {path: note for path, note in scan.files.items() if is_plain(path)}
+    ignored = work.git.ignored(named, request.deadline)
+    files = {roots.name(path): loader.load(path, note, ignored) for path, note in named.items()}
     return files, loader.cached
 
 
-def _state(
-    request: Request, packs: PackWriter
-) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:
+def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:
     try:
-        held = state.read(request.project)
+        held = state.read(work.request.project)
     except SavepointError as failure:
         return None, None, ((state.FILE_NAME, failure.message),)
     if held is None:
         return None, None, ()
-    file = File(state.FILE_NAME, loaded.store_bytes(held.data, packs))
+    file = File(state.FILE_NAME, loaded.store_bytes(held.data, work.packs))
     lost = () if held.value is not None else ((state.FILE_NAME, "no JSON object; kept as bytes"),)
     return held, file, lost

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import transcript
-from savepoint.capture.agents import Adapter, Fold, Tokens, Window
-from savepoint.capture.request import Request
-from savepoint.capture.transcript import Stored
+from savepoint.capture.agents import Adapter, FileNote, Fold, Span, Tokens, Window
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.segments import Segment, root_of
-from savepoint.core.strict_json import Json
-from savepoint.store.packs import PackWriter
 from savepoint.store.sessions import CachedFile, Session, Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint.capture.request import Request
+    from savepoint.capture.transcript import Stored
+    from savepoint.core.strict_json import Json
+    from savepoint.store.packs import PackWriter
 
 
 class File(NamedTuple):
@@ -49,7 +52,9 @@ class Conversation(NamedTuple):
     cached: dict[str, CachedFile]
 
 
-def stamps(adapter: Adapter, request: Request, path: str, before: Session) -> dict[str, Stamp] | None:
+def stamps(
+    adapter: Adapter, request: Request, path: str, before: Session
+) -> dict[str, Stamp] | None:
     """The stamps of the session's files as they are now, or None if its scan is not to be had."""
     cached = before.files.get(path)
     try:
@@ -66,17 +71,13 @@ def stamps(adapter: Adapter, request: Request, path: str, before: Session) -> di
 
 
 def read(
-    request: Request,
-    adapter: Adapter,
-    path: str,
-    fd: int,
-    before: Session | None,
-    packs: PackWriter,
+    request: Request, adapter: Adapter, fd: int, before: Session | None, packs: PackWriter
 ) -> Conversation:
     """Store the transcript open at `fd`, and its companions.
 
     Raises TranscriptError (it became unreadable), DiskError.
     """
+    path = request.transcript
     saved = before.files.get(path) if before else None
     follower = _Follower(adapter, saved)
     stored = transcript.store_file(fd, packs, saved, follower.start, request.still)
@@ -102,7 +103,8 @@ def read(
 
 def absent(adapter: Adapter, reason: str) -> Conversation:
     """There is no transcript to read: what else there is gets saved, and this said
-    (claude-code#13668: the hook got an empty path)."""
+    (claude-code#13668: the hook got an empty path).
+    """
     scan = adapter.Scan.empty()
     return Conversation(
         scan=scan,
@@ -117,6 +119,10 @@ def absent(adapter: Adapter, reason: str) -> Conversation:
     )
 
 
+def _unfollowed(*, stands: bool) -> Callable[[bytes], None]:  # noqa: ARG001  # StartFeed
+    return lambda _: None
+
+
 def line_at(fd: int, span: Span | FileNote) -> bytes:
     """A line of the transcript that the scan found."""
     return os.pread(fd, min(span.length, limits.SEGMENT_HARD_BYTES), span.offset)
@@ -124,7 +130,8 @@ def line_at(fd: int, span: Span | FileNote) -> bytes:
 
 class _Follower:
     """Feeds the adapter's fold. What is cached stands before the last segment, since that one may
-    be open: the next save reads it again."""
+    be open: the next save reads it again.
+    """
 
     def __init__(self, adapter: Adapter, saved: CachedFile | None) -> None:
         self._adapter = adapter
@@ -133,7 +140,7 @@ class _Follower:
         self._last = b""
         self.cached: Json = None
 
-    def start(self, stands: bool) -> Callable[[bytes], None]:
+    def start(self, *, stands: bool) -> Callable[[bytes], None]:
         """Begin from the cached fold if the saved beginning still stands."""
         if stands and self._saved is not None:
             self._scan = self._adapter.Scan.from_json(self._saved.extra)
@@ -178,7 +185,7 @@ class _Companions:
     def _stored(self, fd: int, saved: CachedFile | None) -> CachedFile:
         if saved and saved.stamp == Stamp.of(os.fstat(fd)):
             return saved
-        stored = transcript.store_file(fd, self._packs, saved, lambda _: lambda _: None)
+        stored = transcript.store_file(fd, self._packs, saved, _unfollowed)
         return CachedFile(stored.stamp, stored.segments, None)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from savepoint.capture import loaded, state
-from savepoint.capture.capture import Capture
-from savepoint.capture.request import Request
 from savepoint.core import limits, snapshot, spelling
-from savepoint.core.segments import Segment
-from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump
-from savepoint.store.packs import PackWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint.capture.capture import Capture
+    from savepoint.capture.request import Request
+    from savepoint.core.segments import Segment
+    from savepoint.core.spelling import Instance
+    from savepoint.store.packs import PackWriter
 
 _INTEGRITY_BYTES = 1024  # room for the last member, which is added when the document is sealed
 
@@ -44,7 +48,6 @@ def build(
             path: file.to_json(packs.settled) for path, file in capture.loaded.items()
         },
         "git_state": _git(capture, packs.settled),
-        "guidance": [dict(one._asdict()) for one in capture.guidance],
         "omitted": [{"what": what, "reason": reason} for what, reason in capture.omitted],
         "notes": [*request.notes, *capture.conversation.notes],
     }

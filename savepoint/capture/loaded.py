@@ -1,32 +1,51 @@
-"""Files that the agent read, was given or wrote: hashed as they are on disk, stored where allowed."""
+"""Files that the agent read, was given or wrote: hashed as on disk, stored where allowed."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.capture.agents import FileNote, ReadNote
-from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.exclusion import key_reason
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.segments import Segment, cut
-from savepoint.core.strict_json import Json
 from savepoint.store.files import open_regular
-from savepoint.store.packs import PackWriter
 from savepoint.store.sessions import CachedFile, Stamp
+from savepoint.store.worktree import find_worktree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from savepoint.capture.agents import FileNote, ReadNote
+    from savepoint.capture.exclusion import Exclusion
+    from savepoint.core.strict_json import Json
+    from savepoint.store.packs import PackWriter
 
 
 class Roots(NamedTuple):
     """Below what a loaded file may be stored. Real paths."""
 
     project: str  # paths below it are named relative to it
-    others: tuple[str, ...]  # worktrees, the agent's memory and plan folders
+    common_dir: str | None  # of its repository: another worktree of it counts as the project
+    own: tuple[str, ...]  # the agent's memory and plan folders
+
+    @classmethod
+    def of(cls, project: str, own: Iterable[str]) -> Roots:
+        """For a project's folder, as the agent names it."""
+        real = os.path.realpath(project)
+        tree = find_worktree(real)
+        return cls(real, tree.common_dir if tree else None, tuple(map(os.path.realpath, own)))
 
     def holds(self, path: str) -> bool:
         """Is this real path below one of them?"""
-        return any(is_below(path, root) for root in (self.project, *self.others))
+        return any(is_below(path, root) for root in (self.project, *self.own)) or self._is_beside(
+            path
+        )
+
+    def _is_beside(self, path: str) -> bool:
+        tree = find_worktree(os.path.dirname(path)) if self.common_dir else None
+        return tree is not None and tree.common_dir == self.common_dir
 
     def name(self, path: str) -> str:
         """How the snapshot names a file: relative where it is below the project."""
@@ -74,43 +93,45 @@ class Loader:
         self._left = limits.LOADED_TOTAL_BYTES
         self.cached: dict[str, CachedFile] = {}  # real path → what the next save may build on
 
-    def load(self, path: str, note: FileNote, ignored: frozenset[str]) -> LoadedFile:
-        """`path` as the agent named it; `ignored`: real paths that .gitignore excludes."""
+    def load(self, path: str, note: FileNote, ignored: Mapping[str, str]) -> LoadedFile:
+        """`path` as the agent named it; `ignored`: real path → why git leaves it out."""
         real = os.path.realpath(path)
         reason = self._refusal(real, ignored)
         if reason:
-            return LoadedFile(note.kind, None, None, None, reason, None)
+            return _unstored(note, reason)
         try:
             fd = open_regular(real)
         except FileNotFoundError:
-            return LoadedFile(note.kind, None, None, True, "no longer there", None)
+            return _unstored(note, "no longer there")
         except (OSError, SavepointError) as failure:
-            return LoadedFile(note.kind, None, None, None, _words(failure), None)
+            return _unstored(note, _words(failure))
         try:
             return self._load(fd, path, real, note)
         except OSError as failure:
-            return LoadedFile(note.kind, None, None, None, _words(failure), None)
+            return _unstored(note, _words(failure))
         finally:
             os.close(fd)
 
-    def _refusal(self, real: str, ignored: frozenset[str]) -> str:
+    def _refusal(self, real: str, ignored: Mapping[str, str]) -> str | None:
         if not self._roots.holds(real):
             return "outside the project"
-        if real in ignored:
-            return "excluded by .gitignore"
-        return self._exclusion.reason(os.path.relpath(real, self._roots.project)) or ""
+        return ignored.get(real) or self._exclusion.reason(real)
 
     def _load(self, fd: int, path: str, real: str, note: FileNote) -> LoadedFile:
         seen = os.fstat(fd)
         stamp = Stamp.of(seen)
         before = self._before.get(real)
-        if before and before.stamp == stamp and _extra(before) and _extra(before)[0] == note.offset:
+        seen_before = _SeenBefore.of(before)
+        if before and seen_before and (before.stamp, seen_before.offset) == (stamp, note.offset):
             self.cached[real] = before
-            _, changed, sha256 = _extra(before)
+            _, changed, sha256 = seen_before
             return LoadedFile(note.kind, sha256, stamp.size, changed, None, before.segments)
         if seen.st_size > min(limits.LOADED_FILE_BYTES, self._left):
-            return LoadedFile(note.kind, None, seen.st_size, None, "too large", None)
+            return _unstored(note, "too large")._replace(size=seen.st_size)
         data = _read(fd, seen.st_size)
+        secret = key_reason(data)
+        if secret:
+            return _unstored(note, secret)
         self._left -= len(data)
         sha256 = hashlib.sha256(data).hexdigest()
         changed = _changed(data, self._note_of(note, path))
@@ -148,9 +169,25 @@ def _read(fd: int, size: int) -> bytes:
     return data
 
 
-def _extra(cached: CachedFile) -> tuple[int, bool | None, str] | tuple[()]:
-    extra = cached.extra
-    return tuple(extra) if isinstance(extra, list) and len(extra) == 3 else ()  # type: ignore[return-value]  # written just above; a foreign one compares unequal
+class _SeenBefore(NamedTuple):
+    """What the cache of a session says of a loaded file."""
+
+    offset: int  # of the record that showed it
+    changed: bool | None
+    sha256: str
+
+    @classmethod
+    def of(cls, cached: CachedFile | None) -> _SeenBefore | None:
+        """None where there is nothing of this kind."""
+        match cached.extra if cached else None:
+            case [int(offset), bool() | None as changed, str(sha256)]:
+                return cls(offset, changed, sha256)
+            case _:
+                return None
+
+
+def _unstored(note: FileNote, reason: str) -> LoadedFile:
+    return LoadedFile(note.kind, None, None, None, reason, None)
 
 
 def _words(failure: Exception) -> str:

@@ -24,7 +24,8 @@ class Payload(NamedTuple):
 
 def parse(data: bytes) -> Payload:
     """The payload of a fire. Never raises: raw control characters, a text that ends in mid-string
-    and plain rubbish are what clients really sent (claude-code#53463)."""
+    and plain rubbish are what clients really sent (claude-code#53463).
+    """
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     try:
         value = json.loads(text, strict=False)
@@ -32,7 +33,7 @@ def parse(data: bytes) -> Payload:
         return _search(text)
     if not isinstance(value, dict):
         return Payload(intact=False)
-    return _payload({key: found for key, found in value.items() if isinstance(found, str)}, True)
+    return _payload({key: found for key, found in value.items() if isinstance(found, str)})
 
 
 def _search(text: str) -> Payload:
@@ -45,16 +46,24 @@ def _search(text: str) -> Payload:
                 found[name] = json.loads(match[1], strict=False)
             except ValueError:
                 continue
-    return _payload(found, False)
+    return _payload(found, intact=False)
 
 
-def _payload(found: dict[str, str], intact: bool) -> Payload:
+def _payload(found: dict[str, str], *, intact: bool = True) -> Payload:
     fields = {
         field: found[name]
         for name, field in _NAMES.items()
-        if name in found and len(found[name]) <= _FIELD_CHARS and "\0" not in found[name]
+        if len(found.get(name, "")) <= _FIELD_CHARS and is_plain(found.get(name, "\0"))
     }
-    return Payload(intact=intact, **fields)  # type: ignore[arg-type]  # names of Payload's own fields
+    return Payload(intact=intact, **fields)
+
+
+def is_plain(text: str) -> bool:
+    """Can this be a path, or stand in our JSON? NUL and lone surrogates can do neither."""
+    try:
+        return "\0" not in text and bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 _NAMES = {

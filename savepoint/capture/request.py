@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture.agents import Window
 from savepoint.capture.transcript import AT_ONCE, Stillness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Request(NamedTuple):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import conversation, transcript
-from savepoint.capture.agents import Adapter
-from savepoint.capture.request import Request
 from savepoint.core import limits, record
-from savepoint.core.errors import MalformedError, SavepointError, TranscriptError
-from savepoint.core.record import Record
-from savepoint.core.segments import Segment
-from savepoint.core.strict_json import Json
+from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.store import index, sessions
-from savepoint.store.config import Config
-from savepoint.store.layout import InstancePaths, Store
 from savepoint.store.sessions import Session, Stamp
+
+if TYPE_CHECKING:
+    from savepoint.capture.agents import Adapter
+    from savepoint.capture.request import Request
+    from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
+    from savepoint.core.strict_json import Json
+    from savepoint.store.config import Config
+    from savepoint.store.layout import InstancePaths, Store
 
 
 class History(NamedTuple):
@@ -26,7 +28,7 @@ class History(NamedTuple):
     paths: InstancePaths  # of the instance that it belongs to
     instance: str  # `NAME #N`
     own: Session | None  # its last savepoint
-    base: Session | None  # whose bytes need not be stored again: its own, or one that shares its file
+    base: Session | None  # whose bytes are not stored again: its own, or that of its file
     origin: Json  # `from` of the next record
 
     def known(self) -> dict[str, Segment]:

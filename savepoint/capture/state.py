@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, strict_json
 from savepoint.core.errors import SavepointError
-from savepoint.core.strict_json import Json
 from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
 
 FILE_NAME = "session_current.json"
 
@@ -19,7 +21,7 @@ class StateFile(NamedTuple):
 
     data: bytes
     value: Json  # an object, or None where the bytes are no JSON object
-    numbers_as_text: tuple[str, ...]  # members whose number is no integer: a string with its spelling
+    numbers_as_text: tuple[str, ...]  # members whose number is no integer
 
 
 def read(project: str) -> StateFile | None:
@@ -71,7 +73,9 @@ def _parse(data: bytes) -> object:
 
 def _plain(value: object, path: str, numbers: list[str]) -> Json:
     if isinstance(value, dict):
-        return {key: _plain(item, f"{path}.{key}".lstrip("."), numbers) for key, item in value.items()}
+        return {
+            key: _plain(item, f"{path}.{key}".lstrip("."), numbers) for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_plain(item, f"{path}[{n}]", numbers) for n, item in enumerate(value)]
     if isinstance(value, _Number):

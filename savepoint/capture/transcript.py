@@ -1,19 +1,22 @@
-"""Reading a file of the session as it is on disk, in segments, while its writer may go on writing."""
+"""Reading a file of the session in segments, while its writer may go on writing."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
-from savepoint.core.segments import Segment
 from savepoint.store.files import open_regular
-from savepoint.store.packs import PackWriter
 from savepoint.store.sessions import CachedFile, Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint.core.segments import Segment
+    from savepoint.store.packs import PackWriter
 
 _CHUNK_BYTES = limits.MIB
 
@@ -26,6 +29,13 @@ class Stored(NamedTuple):
     prefix_check: str  # full | tail
     rewritten: bool  # what was saved before is no longer its beginning
     unsteady: bool  # it changed while it was read
+
+
+class StartFeed(Protocol):
+    """Told whether what was saved still begins the file; gives what new segments are fed to."""
+
+    def __call__(self, *, stands: bool) -> Callable[[bytes], None]:
+        """Called once, before the first segment."""
 
 
 class Stillness(NamedTuple):
@@ -65,13 +75,14 @@ def store_file(
     fd: int,
     packs: PackWriter,
     before: CachedFile | None,
-    start: Callable[[bool], Callable[[bytes], None]],
+    start: StartFeed,
     still: Stillness = AT_ONCE,
 ) -> Stored:
     """Put the file into packs, segment by segment: only what is new is compressed and written.
 
     before: the file as the session's last savepoint stored it. start: called once with whether the
-    saved beginning still stands; gives what every further segment is fed to. Raises TranscriptError (unreadable), DiskError.
+    saved beginning still stands; gives what every further segment is fed to.
+    Raises TranscriptError (unreadable), DiskError.
     """
     try:
         return _store(fd, packs, before, start, still)
@@ -83,7 +94,7 @@ def _store(
     fd: int,
     packs: PackWriter,
     before: CachedFile | None,
-    start: Callable[[bool], Callable[[bytes], None]],
+    start: StartFeed,
     still: Stillness,
 ) -> Stored:
     opened = os.fstat(fd)
@@ -91,7 +102,7 @@ def _store(
     check = "full" if opened.st_size <= limits.FULL_CHECK_BYTES else "tail"
     stands = before is not None and bool(saved) and _prefix_stands(fd, before, opened, check)
     kept = saved[:-1] if stands else ()  # the last one may be open: more bytes can change it
-    feed = start(stands)
+    feed = start(stands=stands)
     reader = _Reader(fd, sum(one.bytes for one in kept), still)
     found = list(kept)
     for raw in reader.segments():
@@ -110,7 +121,8 @@ def _store(
 def _prefix_stands(fd: int, before: CachedFile, opened: os.stat_result, check: str) -> bool:
     """Does what was saved still begin the file? A long file is believed from its identity and its
     last segments; a same-length edit further up is found by the full check later, and the snapshot
-    says which check it had."""
+    says which check it had.
+    """
     checked = before.segments
     total = sum(one.bytes for one in checked)
     if opened.st_size < total:
@@ -147,7 +159,9 @@ class _Reader:
         buffer = bytearray()
         end = os.fstat(self._fd).st_size
         while True:
-            while chunk := os.pread(self._fd, min(_CHUNK_BYTES, end - self.position), self.position):
+            while chunk := os.pread(
+                self._fd, min(_CHUNK_BYTES, end - self.position), self.position
+            ):
                 self.position += len(chunk)
                 buffer += chunk
                 while (stop := segments.cut(buffer, 0, final=False)) is not None:
@@ -159,6 +173,9 @@ class _Reader:
             end = grown
         if buffer:
             yield bytes(buffer)
+
+    def _chunk(self, end: int) -> bytes:
+        return os.pread(self._fd, min(_CHUNK_BYTES, end - self.position), self.position)
 
     def _wait(self, end: int) -> int:
         """The size to read to: more than `end` if the file grew before it had come to rest."""

@@ -1,20 +1,22 @@
-"""From a draft to an acknowledged savepoint: snapshot, record, trusted head, under the store lock."""
+"""From a draft to an acknowledged savepoint: snapshot, record, trusted head, under one lock."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import keys, limits, record, schema, snapshot, spelling
 from savepoint.core.errors import DiskError, MalformedError
-from savepoint.core.record import Record
-from savepoint.core.snapshot import Snapshot
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable, index, trusted
-from savepoint.store.index import Position, Tail
 from savepoint.store.layout import SNAPSHOT_FOLDER, InstancePaths
 from savepoint.store.locks import Lock
-from savepoint.store.trusted import TrustedHead
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.snapshot import Snapshot
+    from savepoint.store.index import Position, Tail
+    from savepoint.store.trusted import TrustedHead
 
 _DRAFT = schema.members(
     {
@@ -118,7 +120,8 @@ def _priming(entries: Json) -> str:
 
 def _write_snapshot(paths: InstancePaths, sealed: Snapshot, seq: int) -> str:
     """Its name below the instance's folder. A taken name is never reused: the second savepoint of
-    a second, or what a crash left without a record."""
+    a second, or what a crash left without a record.
+    """
     stem = "snapshot_" + str(sealed.document["timestamp_iso8601"]).replace(":", "-")
     for suffix in ("", f"_{seq}", *(f"_{seq}_{attempt}" for attempt in range(2, 1000))):
         name = f"{SNAPSHOT_FOLDER}/{stem}{suffix}.json"
@@ -127,9 +130,7 @@ def _write_snapshot(paths: InstancePaths, sealed: Snapshot, seq: int) -> str:
     raise DiskError(f"{paths.snapshots}: a thousand snapshots of one second and one number")
 
 
-def _record(
-    draft: Draft, sealed: Snapshot, name: str, seed: bytes, position: Position
-) -> Record:
+def _record(draft: Draft, sealed: Snapshot, name: str, seed: bytes, position: Position) -> Record:
     document = sealed.document
     body: dict[str, Json] = {
         "session_id": draft.session_id,

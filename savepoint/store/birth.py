@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, record, spelling
-from savepoint.core.record import Record
-from savepoint.core.spelling import Instance
-from savepoint.store import config, durable, index, keyring, registry, trusted
+from savepoint.store import durable, index, keyring, registry, trusted
 from savepoint.store.config import Config
-from savepoint.store.layout import Home, InstancePaths, Store
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.spelling import Instance
+    from savepoint.store.layout import Home, InstancePaths, Store
 
 
 def create_store(home: Home, folder: str, instance: Instance, now: int) -> Store:
@@ -29,7 +32,8 @@ def create_store(home: Home, folder: str, instance: Instance, now: int) -> Store
 
 def give_birth(store: Store, instance: Instance, now: int) -> tuple[InstancePaths, Record]:
     """A new instance: its nonce, its key, and the first record of its index. Raises KeyFileError,
-    DiskError."""
+    DiskError.
+    """
     nonce = os.urandom(keys.NONCE_BYTES)
     seed = keys.derive_seed(keyring.root_seed(store), nonce, str(instance))
     paths = store.instance(instance.slug(keys.public_key(seed)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import NoStoreError
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import Store
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Store
 
 _SHAPE = schema.members(
     {

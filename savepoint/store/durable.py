@@ -90,7 +90,7 @@ class NewFile:
 
 
 def create_exclusive(path: str, data: bytes) -> bool:
-    """A new file with all of `data`, durable with its name; False, and nothing done, if it exists."""
+    """A new file with all of `data`, durable with its name; False, undone, if it exists."""
     directory, name = os.path.split(path)
     with NewFile(directory) as new:
         new.write(data)

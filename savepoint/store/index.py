@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import DiskError, MalformedError, SavepointError
-from savepoint.core.record import Record
 from savepoint.store import durable
 from savepoint.store.files import open_regular, read_bounded
-from savepoint.store.layout import InstancePaths
-from savepoint.store.trusted import TrustedHead
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.store.layout import InstancePaths
+    from savepoint.store.trusted import TrustedHead
 
 INDEX_BYTES = 8 * 1024 * limits.MIB  # an index longer than this is not read whole
 

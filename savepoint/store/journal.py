@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from savepoint.core import spelling
-from savepoint.core.record import Record
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable
-from savepoint.store.layout import Home, InstancePaths
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.store.layout import Home, InstancePaths
 
 LINE_CHARS = 2000  # characters of one line; the rest is cut
 
@@ -37,7 +41,8 @@ def hook(home: Home, now: int, members: dict[str, Json]) -> None:
 
 def printable(text: str) -> str:
     """`text` on one line, for a terminal that it does not control: escapes are what a hostile
-    payload would put there."""
+    payload would put there.
+    """
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)[:LINE_CHARS]
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits
 from savepoint.core.errors import KeyFileError, SavepointError
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import open_regular
-from savepoint.store.layout import InstancePaths, Store
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import InstancePaths, Store
 
 _OTHERS = 0o077  # permission bits that no key file may have
 _KEYPAIR_BYTES = 4 * limits.KIB  # a Solana keypair file has at most some 350

@@ -152,12 +152,12 @@ class InstancePaths(NamedTuple):
 
     @property
     def trusted(self) -> str:
-        """The highest state ever seen; outside the store, so that it survives the store's rollback."""
+        """The highest state ever seen; outside the store, which may be rolled back."""
         return join(self.store.home, "trusted", self.store.id, self.slug + ".json")
 
 
 def session_key(session_id: str) -> str:
-    """The name of a session in files and records: its id, or the SHA-256 of an id no file may have."""
+    """The name of a session in files and records: its id, or the SHA-256 of an odd one."""
     if spelling.is_session_key(session_id):
         return session_id
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()

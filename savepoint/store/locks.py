@@ -6,11 +6,13 @@ import errno
 import fcntl
 import os
 import time
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DiskError
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 class Lock:

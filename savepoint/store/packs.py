@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import TYPE_CHECKING, Self
 
 from savepoint.core import limits, packs
 from savepoint.core.errors import DiskError, TamperedError
 from savepoint.core.segments import Segment
 from savepoint.store import durable
 from savepoint.store.files import open_regular
-from savepoint.store.layout import Store
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Store
 
 
 class PackWriter:
@@ -27,7 +30,7 @@ class PackWriter:
         self._names: list[str] = []  # of the packs of this save, by number
         self._open: _OpenPack | None = None
 
-    def __enter__(self) -> PackWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *ended: object) -> None:

@@ -8,14 +8,16 @@ were read but no key could sign, the draft waits beside the note.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import Store
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Store
 
 _SHAPE = schema.members(
     {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import NoStoreError, SavepointError
@@ -10,7 +11,9 @@ from savepoint.core.strict_json import dump, parse
 from savepoint.store import config, durable, worktree
 from savepoint.store.config import Project
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import Home, Store
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Home, Store
 
 _SHAPE = schema.members({"v": schema.one_of(1), "stores": schema.mapping(schema.text)})
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema, snapshot
 from savepoint.core.errors import SavepointError
-from savepoint.core.record import Record
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable, index
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import InstancePaths, Store
 from savepoint.store.packs import read_segment
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.store.layout import InstancePaths, Store
 
 RECENT_SESSIONS = 64  # caches looked through for one that holds the same transcript file
 
@@ -39,11 +41,26 @@ class Stamp(NamedTuple):
 
 class CachedFile(NamedTuple):
     """A file of the session as its last savepoint stored it. `extra` belongs to the reader: the
-    adapter's scan of a transcript, what is known of a loaded file."""
+    adapter's scan of a transcript, what is known of a loaded file.
+    """
 
     stamp: Stamp
     segments: tuple[Segment, ...]
     extra: Json
+
+    def to_json(self) -> Json:
+        """Arrays all the way: a long session has a thousand segments."""
+        return [list(self.stamp), [list(one) for one in self.segments], self.extra]
+
+    @classmethod
+    def from_json(cls, value: Json) -> CachedFile:
+        """Raises ValueError or TypeError for anything that `to_json` does not give."""
+        match value:
+            case [list(stamp), list(segments), extra]:
+                listed = tuple(Segment(*one) for one in segments)  # type: ignore[misc]  # TypeError
+                return cls(Stamp(*stamp), listed, extra)  # type: ignore[arg-type]  # never evidence
+            case _:
+                raise ValueError("not a cached file")
 
 
 class Session(NamedTuple):
@@ -63,11 +80,8 @@ class Session(NamedTuple):
 
     def save(self, store: Store, key: str) -> None:
         """Write it; a failure costs the next save time, nothing else, but is raised."""
-        files = {
-            path: [list(file.stamp), [list(one) for one in file.segments], file.extra]
-            for path, file in self.files.items()
-        }
-        value: dict[str, Json] = {"v": 1, **self._asdict(), "files": files}  # type: ignore[dict-item]
+        files: dict[str, Json] = {path: file.to_json() for path, file in self.files.items()}
+        value: dict[str, Json] = {"v": 1, **self._asdict(), "files": files}
         durable.replace_cache(store.session(key), dump(value) + b"\n")
 
 
@@ -96,7 +110,8 @@ def load(store: Store, key: str) -> Session | None:
 
 def holding(store: Store, stamp: Stamp) -> Session | None:
     """A recent session that holds the same transcript file: two sessions can share one
-    (claude-code#30802), and what they share is stored once."""
+    (claude-code#30802), and what they share is stored once.
+    """
     try:
         entries = [one for one in os.scandir(store.sessions) if one.name.endswith(".json")]
         entries.sort(key=lambda one: -one.stat().st_mtime_ns)
@@ -112,7 +127,8 @@ def holding(store: Store, stamp: Stamp) -> Session | None:
 
 def rebuilt(paths: InstancePaths, key: str) -> Session | None:
     """The cache of a session whose own is gone, from its newest snapshot: segments without stamps,
-    so every file is read again and nothing stored twice."""
+    so every file is read again and nothing stored twice.
+    """
     found = index.last_of_session(paths, key)
     if found is None:
         return None
@@ -140,13 +156,8 @@ def _read(store: Store, key: str) -> Session | None:
         value = parse(data or b"", limits.SESSION_CACHE_BYTES)
         _SHAPE(value, "session cache")
         assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
-        files = {path: _cached_file(file) for path, file in value.pop("files").items()}  # type: ignore[union-attr]
+        files = {path: CachedFile.from_json(file) for path, file in value.pop("files").items()}  # type: ignore[union-attr]
         value.pop("v")
         return Session(files=files, **value)  # type: ignore[arg-type]  # _SHAPE
     except (SavepointError, TypeError, ValueError):
         return None  # never evidence
-
-
-def _cached_file(value: Json) -> CachedFile:
-    stamp, segments, extra = value  # type: ignore[misc,union-attr]  # what does not fit raises, caught
-    return CachedFile(Stamp(*stamp), tuple(Segment(*one) for one in segments), extra)  # type: ignore[misc,union-attr,arg-type]

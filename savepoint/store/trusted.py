@@ -5,7 +5,7 @@ lies outside the store, and each of its numbers only rises (TUF does the same wi
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.chain import Gap
@@ -13,7 +13,9 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import InstancePaths
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import InstancePaths
 
 _digest = schema.spelled(spelling.digest)
 _SHAPE = schema.members(

@@ -83,6 +83,8 @@ class Fold(Protocol):
     skills: dict[str, None]  # names, in the order of first use
     files: dict[str, FileNote]  # by path as the agent wrote it, newest last
     files_more: int  # paths dropped, the oldest first
+    backups: dict[str, None]  # names of the copies that the agent keeps of files it changed
+    tasks: dict[str, tuple[str, str]]  # subject and status, by id
     usage: Span | None  # the record that says how many tokens are used since the last compaction
     todos: Span | None  # the last record with a list of todos
 
@@ -94,7 +96,7 @@ class Fold(Protocol):
         """Take the next bytes; they may start and stop within a line."""
 
     def end(self) -> Fold:
-        """A copy that takes what follows the last line end as a line. Read facts from it; feed self."""
+        """A copy that takes what follows the last line end as a line: for facts, not to be fed."""
 
     def copy(self) -> Fold:
         """An independent copy."""
@@ -140,6 +142,9 @@ class Adapter(Protocol):
 
     def newest_session(self, config_dir: str, project_dir: str) -> str | None:
         """The transcript of the project written last."""
+
+    def own_folders(self, config_dir: str, transcript: str) -> tuple[str, ...]:
+        """Real paths of the agent's folders, other than projects, whose files may be stored."""
 
     def environment_window(self, environment: Mapping[str, str]) -> int | None:
         """Window.environment from the variables of a hook."""

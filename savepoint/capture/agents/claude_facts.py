@@ -26,7 +26,8 @@ _LISTED = frozenset({"todo_reminder", "task_reminder", "invoked_skills"})
 Record = dict[str, object]
 
 
-TOOLS = frozenset({"Read", "Skill", "TodoWrite"})  # whose calls say any of this
+CLOSED = frozenset({"completed", "deleted", "cancelled"})  # status of a todo or task that is done
+TOOLS = frozenset({b"Read", b"Skill", b"TodoWrite"})  # whose calls say any of this
 
 
 class Touch(NamedTuple):
@@ -53,8 +54,10 @@ def is_boundary(record: Record) -> bool:
 
 
 def used_tokens(record: Record) -> int | None:
-    """Input, cache read and cache creation of an answer of the session's own; output is not counted
-    (the client's own percentage does not, hooks.md 1.11)."""
+    """Input, cache read and cache creation of an answer of the session's own.
+
+    Output is not counted: the client's own percentage does not either (hooks.md 1.11).
+    """
     message = _answer(record)
     usage = _dict(message.get("usage"))
     parts = [_count(usage.get(member)) for member in _USED]
@@ -83,6 +86,14 @@ def todo_list(record: Record) -> list[object] | None:
     if "toolUseResult" in record:
         found = _dict(record["toolUseResult"]).get("newTodos")
     return found if isinstance(found, list) else None
+
+
+def open_todo(item: object) -> str | None:
+    """What a todo says, unless it is done."""
+    if isinstance(item, str):
+        return clean(item)
+    todo = _dict(item)
+    return None if todo.get("status") in CLOSED else clean(todo.get("content"))
 
 
 class Task(NamedTuple):
@@ -123,9 +134,41 @@ def touches(record: Record, calls: dict[str, str]) -> list[Touch]:
     return [Touch(path, "written", repeats=False)] if path else []
 
 
+class Shown(NamedTuple):
+    """Text of a file that a record shows."""
+
+    path: str
+    text: str
+    start_line: int
+    line_count: int
+    whole: bool  # all of the file as it was
+
+
+def shown_text(record: Record) -> Shown | None:
+    """The text of a file that the record holds as it was on disk; edits and snippets are none."""
+    kind = record.get("type")
+    if kind == "user":
+        result = _dict(record.get("toolUseResult"))
+        if isinstance(result.get("file"), dict):
+            return _shown_lines(_dict(result["file"]))
+        return _shown_whole(result.get("filePath"), result.get("content"))
+    attachment = _dict(record.get("attachment")) if kind == "attachment" else {}
+    content = _dict(attachment.get("content"))
+    if attachment.get("type") == "file":
+        return _shown_lines(_dict(content.get("file")))
+    if (
+        attachment.get("type") == "nested_memory"
+        and content.get("contentDiffersFromDisk") is not True
+    ):
+        return _shown_whole(attachment.get("path"), content.get("content"))
+    return None
+
+
 def read_calls(record: Record) -> dict[str, str]:
-    """Path of each file that an answer asks to read, by the id of the call: the result of reading an
-    image does not name it."""
+    """Path of each file that an answer asks to read, by the id of the call.
+
+    The result of reading an image does not name it.
+    """
     found = {}
     for call in _calls(record, "Read"):
         identity, path = name(call.get("id")), path_of(_dict(call.get("input")).get("file_path"))
@@ -198,6 +241,21 @@ def _attached(attachment: Record) -> list[Touch]:
     path = path_of(attachment.get(member)) if member else None
     repeats = kind in {"compact_file_reference", "already_read_file"}
     return [Touch(path, "attached", repeats)] if path else []
+
+
+def _shown_lines(file: Record) -> Shown | None:
+    path, text = path_of(file.get("filePath")), file.get("content")
+    first, lines, total = (_count(file.get(m)) for m in ("startLine", "numLines", "totalLines"))
+    if path is None or not isinstance(text, str) or first is None or lines is None:
+        return None
+    return Shown(path, text, first, lines, whole=first == 1 and lines == total)
+
+
+def _shown_whole(path: object, text: object) -> Shown | None:
+    found = path_of(path)
+    if found is None or not isinstance(text, str):
+        return None
+    return Shown(found, text, 1, text.count("\n") + 1, whole=True)
 
 
 def _task_list(listed: object) -> list[Task]:

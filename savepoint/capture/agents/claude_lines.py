@@ -5,7 +5,7 @@ valid JSON a quote inside a string is escaped, so `,"type":"` in the raw bytes i
 where only scalar members stand between it and an end of the line its depth is known:
 
     {"parentUuid":"…","cwd":"…","type":"user","message":{…            the *head*: a run of scalars
-    …},"requestId":"…","type":"assistant","uuid":"…","timestamp":"…"}  the *tail*: the same, backwards
+    …},"requestId":"…","type":"assistant","uuid":"…","timestamp":"…"}      the *tail*: the same there
 
 What fits neither (blanks after colons, another order) is parsed. So what is said here of a line is
 exact if the line is one JSON object; of a line that is none it may say too much, never raise.
@@ -23,15 +23,18 @@ LINKED = b'{"parentUuid":"'
 LINK_END = len(LINKED) + 36  # where the closing quote of a parent's UUID stands
 
 
+Key = tuple[str | None, str | None]  # a record's `type` and `sessionId`
+
+
 class Head(NamedTuple):
     """The scalar members that a line starts with, up to the first that opens an object or array."""
 
     text: bytes  # as it stands in the line, from LINK_END on where the line starts with a UUID
-    kind: str | None  # the record's `type`
+    key: Key
     subtype: str | None
-    session: str | None
     opens: bytes  # key of the member that is opened next, `…":{` or `…":[` included
     whole: bool  # the record is nothing but these members
+    half: bool  # type or session may come later
 
 
 def read_head(data: bytes, start: int, stop: int, skip: int = 0) -> Head | None:
@@ -39,14 +42,15 @@ def read_head(data: bytes, start: int, stop: int, skip: int = 0) -> Head | None:
     match = _HEAD.match(data, start, stop)
     if match is None:
         return None
-    run = match[1]
+    key = _value(_TYPE, match[1]), _value(_SESSION, match[1])
+    whole = match[2] is None and match.end() == stop - 1
     return Head(
         text=data[start + skip : match.end()],
-        kind=_value(_TYPE, run),
-        subtype=_value(_SUBTYPE, run),
-        session=_value(_SESSION, run),
+        key=key,
+        subtype=_value(_SUBTYPE, match[1]),
         opens=match[2] or b"",
-        whole=match[2] is None and match.end() == stop - 1,
+        whole=whole,
+        half=None in key and not whole,
     )
 
 
@@ -62,30 +66,41 @@ def opened_type(data: bytes, at: int, stop: int) -> str | None:
     return _text(match[3]) if match else None
 
 
-def tail_type(
-    data: bytes, start: int, stop: int, session: str | None
-) -> tuple[str, str | None] | None:
-    """Type and session by the scalar members at the line's end; None if no type is among them.
-
-    The session is looked for, after the type, only if `session` is None.
-    """
-    match = _tail(b'"type":"', data, start, stop)
-    return (_text(match[1]), session or _value(_SESSION, match[0])) if match else None
-
-
-def tail_session(data: bytes, start: int, stop: int) -> str | None:
-    """The `sessionId` among the scalar members at the line's end."""
-    match = _tail(b'"sessionId":"', data, start, stop)
-    return _text(match[1]) if match else None
-
-
-def tell(line: bytes) -> tuple[str | None, str | None]:
-    """Type and session of a line by its two ends; None what they do not show."""
-    head = _HEAD.match(line)
-    kind, session = (_value(_TYPE, head[1]), _value(_SESSION, head[1])) if head else (None, None)
+def read_tail(data: bytes, start: int, stop: int, key: Key) -> Key | None:
+    """The key completed by the scalar members at the line's end; None if they do not complete it."""
+    kind, session = key
     if kind is None:
-        kind, session = tail_type(line, 0, len(line), session) or (None, session)
-    return kind, session or tail_session(line, 0, len(line))
+        match = _tail(b'"type":"', data, start, stop)
+        if match is None:
+            return None
+        kind = _text(match[1])
+        session = session or _value(_SESSION, match[0])
+    if session is None:
+        match = _tail(b'"sessionId":"', data, start, stop)
+        if match is None:
+            return None if data.find(b'"sessionId"', start, stop) >= 0 else (kind, None)
+        session = _text(match[1])
+    return kind, session
+
+
+def member(line: bytes, key: str) -> str | None:
+    """The string at the line's top under `key`, if it is among the scalars at one of its ends."""
+    named = b'"%s":"' % key.encode()
+    head = _HEAD.match(line)
+    at = line.find(named, head.start(1), head.end(1)) if head else -1
+    if at >= 0:
+        at += len(named)
+        return _text(line[at : line.index(b'"', at)])
+    tail = _tail(named, line, 0, len(line))
+    return _text(tail[1]) if tail else None
+
+
+def tell(line: bytes) -> Key:
+    """Type and session of a line by its two ends; None what they do not show."""
+    head = read_head(line, 0, len(line))
+    if head is None or not head.half:
+        return head.key if head else (None, None)
+    return read_tail(line, 0, len(line), head.key) or head.key
 
 
 def ends(line: bytes) -> bytes:
@@ -93,19 +108,10 @@ def ends(line: bytes) -> bytes:
     return line[: limits.SCAN_EDGE_BYTES] + line[-limits.SCAN_EDGE_BYTES :]
 
 
-class Result(NamedTuple):
-    """What the first `toolUseResult` of a user record's line shows of a file."""
-
-    path: bytes  # JSON string without its quotes
-    kind: str  # read, written
-
-
-def read_result(data: bytes, at: int, stop: int) -> Result | None:
-    """The file of the `toolUseResult` whose value starts at data[at]."""
+def result_path(data: bytes, at: int, stop: int) -> bytes | None:
+    """The file of the `toolUseResult` whose value starts at data[at]; JSON without its quotes."""
     match = _FILE_RESULT.match(data, at, stop)
-    if match is None:
-        return None
-    return Result(match[2], "read" if match[1] else "written")
+    return match[2] if match else None
 
 
 def is_dull_result(data: bytes, at: int, stop: int) -> bool:
@@ -113,29 +119,40 @@ def is_dull_result(data: bytes, at: int, stop: int) -> bool:
     return _DULL_RESULT.match(data, at, stop) is not None
 
 
-def is_proven_result(line: bytes) -> bool:
-    """Does the first `toolUseResult` of a user record's line stand at its top?
+def proven_result(line: bytes) -> str | None:
+    r"""Was the file read or written by the `toolUseResult` of a user record's line?
 
-    True only if all before it has the shape that the client writes; False means: parse.
+    Answered only if that stands at the top: all before it has the shape that the client writes, one
+    result whose content is a string. Else None: parse. In that string each quote has a backslash
+    before it; were one of them its end (`\\\\"`), the next would open another, and have none.
     """
-    head = _HEAD.match(line)
-    if head is None or head[2] != b'"message":{':
-        return False
-    return _TOOL_MESSAGE.match(line, head.end()) is not None
+    opening = _TOOL_CONTENT.match(line)
+    close = line.find(_MESSAGE_END, opening.end()) if opening else -1
+    if opening is None or close < 0:
+        return None
+    start = opening.end()
+    ending = next((end for end in _CONTENT_ENDS if line.endswith(end, start, close)), None)
+    if ending is None:
+        return None
+    stop = close - len(ending)
+    if line.count(b'"', start, stop) != line.count(b'\\"', start, stop):
+        return None
+    result = _TOP_RESULT.match(line, close + 2)
+    return ("read" if result[1] else "written") if result else None
 
 
-class Call(NamedTuple):
-    """A `"type":"tool_use"` in a line."""
-
-    id: str
-    tool: str
-    path: bytes | None  # first member of the input if it is `file_path`; without its quotes
+def ends_without_todos(data: bytes, start: int, stop: int) -> bool:
+    """Does the line's end show that the record's list of todos is empty?"""
+    found = data.rfind(b'"todos":[]', max(start, stop - limits.SCAN_TAIL_BYTES), stop)
+    return found >= 0 and _EMPTY_TODOS.fullmatch(data, found, stop) is not None
 
 
-def read_call(data: bytes, at: int, stop: int) -> Call | None:
-    """The call at data[at]; None where id and name do not follow the type."""
-    match = _TOOL_USE.match(data, at, stop)
-    return Call(_text(match[1]), _text(match[2]), match[3]) if match else None
+def backup_names(data: bytes, at: int, stop: int) -> list[str] | None:
+    """Names of copies in the file-history record data[at:stop]; None: parse."""
+    if data.find(b"\\", at, stop) >= 0:
+        return None
+    names = map(_text, _BACKUP_NAME.findall(data, at, stop))
+    return [name for name in names if 0 < len(name) <= limits.SCAN_STRING_CHARS]
 
 
 def glued(data: bytes, start: int) -> int:
@@ -199,31 +216,38 @@ def _skip_blanks(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-_SCALAR = rb'(?:"[^"\\]*+"|[\w.+-]++)'  # a string without escapes, a number, true, false, null
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# a string without escapes, a number, true, false, null; an array of such without strings
+_SCALAR = rb'(?:"[^"\\]*+"|[\w.+-]++|\[[\w.,+-]*+\])'
 _MEMBER = rb'"\w++":' + _SCALAR
 
-_HEAD = re.compile(rb"(\{(?:" + _MEMBER + rb'(?:,|(?=\})))*+)("\w++":[\[{])?')
+_HEAD_RUN = rb"\{(?:" + _MEMBER + rb"(?:,|(?=\})))*+"
+_HEAD = re.compile(rb"(" + _HEAD_RUN + rb')("\w++":[\[{])?')
 _OPENED_TYPE = re.compile(_HEAD.pattern + rb'"type":"([^"\\]*+)"')
 _TAIL = re.compile(rb'"\w++":"([^"\\]*+)"(?:,' + _MEMBER + rb")*+\}")
 _TYPE = re.compile(rb'"type":"([^"\\]*+)"')
 _SUBTYPE = re.compile(rb'"subtype":"([^"\\]*+)"')
 _SESSION = re.compile(rb'"sessionId":"([^"\\]*+)"')
 
-_TOOL_USE = re.compile(
-    rb'"type":"tool_use","id":"([^"\\]*+)","name":"([^"\\]*+)"'
-    rb'(?:,"input":\{"file_path":"((?:[^"\\]|\\.)*+)")?+'
+_EMPTY_TODOS = re.compile(rb'"todos":\[\](?:,' + _MEMBER + rb")*+\}")
+_TOOL_CONTENT = re.compile(
+    _HEAD_RUN + rb'"message":\{"role":"user","content":\[\{(?:' + _MEMBER + rb',)*?"content":"'
 )
-_TOOL_MESSAGE = re.compile(
-    rb'"role":"user","content":\[\{(?:"\w++":(?:' + _STRING + rb"|[\w.+-]++),?+)*+\}\]\},"
-    rb"(?:" + _MEMBER + rb',)*+"toolUseResult":',
-    re.DOTALL,
-)
-_FILE_RESULT = re.compile(
+_CONTENT_ENDS = (b'"}', b'","is_error":false}', b'","is_error":true}')
+_MESSAGE_END = b']},"uuid":"'
+_FILE = (
     rb'\{(?:"type":"text",("file":\{)|(?:"type":"(?:create|update)",)?+)'
     rb'"filePath":"((?:[^"\\]|\\.)*+)"'
 )
+_FILE_RESULT = re.compile(_FILE)
+_TOP_RESULT = re.compile(rb"(?:," + _MEMBER + rb')*+,"toolUseResult":' + _FILE)
 _DULL_RESULT = re.compile(rb'"|\[|\{"(?:stdout|mode|filenames|durationMs|status|query|bytes)":')
+_BACKUP_NAME = re.compile(rb'"backupFileName":"([^"\\]*+)"')
 _GLUE = re.compile(rb'\}\{"')
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(strict=False)
+
+# a tool's call: id, name, and the path if that is the first of its input
+TOOL_USE = re.compile(
+    rb'"type":"tool_use","id":"([^"\\]*+)","name":"([^"\\]*+)"'
+    rb'(?:,"input":\{"file_path":"((?:[^"\\]|\\.)*+)")?+'
+)

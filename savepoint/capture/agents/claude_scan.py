@@ -40,7 +40,7 @@ class Scan:
         self.todos: Span | None = None
         self.calls: dict[str, str] = {}  # id of a call → path it reads
         self.held: list[bytes] = []  # of the line that has not ended; of a long one, its two ends
-        self.shapes: list[Head] = []  # not in to_json: only makes the next piece faster
+        self.heads: list[Head] = []  # seen of late; not in to_json: they only save time
 
     @classmethod
     def empty(cls) -> Scan:
@@ -55,7 +55,7 @@ class Scan:
             self._hold(data[:start] or data)
             if start == 0:
                 return
-            self._take_held()
+            self.take_held()
         end = max(start, data.rfind(b"\n") + 1)
         if end > start:
             Walk(self, data, self.size - start).lines(start, end)
@@ -63,13 +63,13 @@ class Scan:
         self._hold(data[end:])
 
     def end(self) -> Scan:
-        """A copy that takes what follows the last line end as a line. Read facts from it; feed self."""
+        """A copy that takes what follows the last line end as a line: for facts, not to be fed."""
         ended = self.copy()
         if self.unended:
             ended.held.append(b"\n")
             ended.unended += 1
             ended.size += 1
-            ended._take_held()
+            ended.take_held()
             ended.size, ended.unended, ended.unparsable = self.size, self.unended, self.unparsable
         return ended
 
@@ -93,19 +93,21 @@ class Scan:
         """What a record says by itself, other than what counts, usage and files are made of."""
         if claude_facts.todo_list(record) is not None:
             self.todos = span
-        self._learn_tasks(*claude_facts.tasks(record))
+        told, complete = claude_facts.tasks(record)
+        self._learn_tasks(told, complete=complete)
         _add(self.skills, dict.fromkeys(claude_facts.skills(record)), limits.SCAN_SKILLS)
         _add(self.calls, claude_facts.read_calls(record), limits.SCAN_CALLS)
-        self.learn_backups(record)
 
-    def learn_call(self, identity: str, path: str | None) -> None:
-        """A path that is being read, and the id of the call."""
-        if path and identity:
-            _add(self.calls, {identity: path}, limits.SCAN_CALLS)
+    def learn_call(self, identity: bytes, path: bytes) -> None:
+        """The id of a call and the path that it reads, both as JSON strings without quotes."""
+        call = claude_facts.name(claude_lines.string(identity))
+        reads = claude_facts.path_of(claude_lines.string(path))
+        if call and reads:
+            _add(self.calls, {call: reads}, limits.SCAN_CALLS)
 
-    def learn_backups(self, record: Record) -> None:
-        """The names in file-history that a record refers to."""
-        _add(self.backups, dict.fromkeys(claude_facts.backups(record)), limits.COMPANION_FILES)
+    def learn_backups(self, names: list[str]) -> None:
+        """Names in file-history that a record refers to."""
+        _add(self.backups, dict.fromkeys(names), limits.COMPANION_FILES)
 
     def count(self, kind: str | None, session: str | None, lines: int) -> None:
         """So many more records of that type and session."""
@@ -136,7 +138,7 @@ class Scan:
         self.unparsable += kind is None
         self.count(kind, session, 1)
 
-    def _learn_tasks(self, told: list[Task], complete: bool) -> None:
+    def _learn_tasks(self, told: list[Task], *, complete: bool) -> None:
         if complete:
             self.tasks = {}
         for task in told:
@@ -155,7 +157,7 @@ class Scan:
         if sum(map(len, self.held)) > limits.SCAN_LINE_BYTES:
             self.held = claude_state.shorten(self.held)
 
-    def _take_held(self) -> None:
+    def take_held(self) -> None:
         """The held line has ended."""
         line, length = b"".join(self.held), self.unended
         self.held, self.unended = [], 0

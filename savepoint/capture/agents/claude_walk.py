@@ -25,9 +25,8 @@ class Sight(NamedTuple):
 
     start: int
     stop: int
-    kind: str  # read, attached, written
+    kind: str = ""  # read, attached, written; empty: only looks like it
     repeats: bool = False  # it has no content of its own
-    proven: bool = False  # parsed; else only the start of its `toolUseResult` was looked at
 
 
 class Walk:
@@ -35,46 +34,51 @@ class Walk:
 
     def __init__(self, scan: Scan, data: bytes, base: int) -> None:
         self._scan, self._data, self._base = scan, data, base
+        self._looks: dict[str | None, Callable[[Head, int, int], bool]] = {
+            "user": self._look_user,
+            "assistant": self._look_assistant,
+            "attachment": self._look_attachment,
+            "system": self._look_system,
+            "file-history-snapshot": self._look_backups,
+            "file-history-delta": self._look_backups,
+        }  # what else a type of record can tell; False, and nothing changed: it has to be parsed
         self._tally: dict[tuple[str | None, str | None], int] = {}  # lines by type and session
         self._answers: list[tuple[int, int]] = []  # assistant lines since a boundary
+        self._odd: set[int] = set()  # starts of lines that are not one object
         self._sights: dict[str, list[Sight]] = {}
+        self._glimpses: dict[bytes, list[tuple[int, int]]] = {}  # path as JSON → lines like results
 
     def lines(self, start: int, end: int) -> None:
         """Walk data[start:end], which ends with a line end."""
-        data, at = self._data, start
+        data, at, told = self._data, start, False
         glue = claude_lines.glued(data, start)
         while at < end:
             stop = data.find(b"\n", at)
             if stop - at > limits.SCAN_LINE_BYTES:
                 self._scan.take_long(claude_lines.ends(data[at:stop].rstrip(b"\r")))
-            elif glue < stop or not self._tell(at, stop):
-                self._parse(at, stop)
+            else:
+                told = stop < glue and data[stop - 1] == _BRACE and self._tell(at, stop)
+                if not told:
+                    self._parse(at, stop)
             if glue < stop:
                 glue = claude_lines.glued(data, stop)
             at = stop + 1
         self._settle(start, end)
+        if told:
+            self._scan.torn = 0
 
     def _tell(self, at: int, stop: int) -> bool:
         """Count a line by its two ends. False, and nothing is changed: it has to be parsed."""
-        data = self._data
-        head = self._head(at, stop) if data[stop - 1] == _BRACE else None
+        head = self._head(at, stop)
         if head is None:
             return False
-        kind, session = head.kind, head.session
-        if kind is None and not head.whole:
-            tail = claude_lines.tail_type(data, at, stop, session)
-            if tail is None:
-                return False
-            kind, session = tail
-        if session is None and not head.whole:
-            session = claude_lines.tail_session(data, at, stop)
-            if session is None:
-                return False
-        look = _LOOKS.get(kind or "")
-        if look is not None and not look(self, head, at, stop):
+        key = claude_lines.read_tail(self._data, at, stop, head.key) if head.half else head.key
+        if key is None:
             return False
-        self._tally[kind, session] = self._tally.get((kind, session), 0) + 1
-        self._scan.torn = 0
+        look = self._looks.get(key[0])
+        if look is not None and not look(head, at, stop):
+            return False
+        self._tally[key] = self._tally.get(key, 0) + 1
         return True
 
     def _head(self, at: int, stop: int) -> Head | None:
@@ -83,38 +87,45 @@ class Walk:
         linked = data.startswith(claude_lines.LINKED, at)
         if not linked or data.find(b'"', at + len(claude_lines.LINKED), stop) != place:
             return claude_lines.read_head(data, at, stop)
-        for shape in self._scan.shapes:
-            if data.startswith(shape.text, place):
-                return shape
+        for known in self._scan.heads:
+            if data.startswith(known.text, place):
+                return known
         head = claude_lines.read_head(data, at, stop, claude_lines.LINK_END)
         if head is not None and claude_lines.comes_again(head):
-            self._scan.shapes.insert(0, head)
-            del self._scan.shapes[limits.SCAN_SHAPES :]
+            self._scan.heads.insert(0, head)
+            del self._scan.heads[limits.SCAN_HEADS :]
         return head
 
     def _look_user(self, _head: Head, at: int, stop: int) -> bool:
         data = self._data
         found = data.find(_RESULT, at, stop)
         if found < 0:
-            return data.find(_TODOS, at, stop) < 0
+            return data.find(_TODOS, at, stop) < 0 or self._look_todos(at, stop)
         value = found + len(_RESULT)
-        result = claude_lines.read_result(data, value, stop)
-        if result is not None:
-            path = claude_facts.path_of(claude_lines.string(result.path))
-            self._see(path, Sight(at, stop, result.kind))
-            return path is not None
+        path = claude_lines.result_path(data, value, stop)
+        if path is not None:
+            self._glimpses.setdefault(path, []).append((at, stop))
+            return True
         dull = claude_lines.is_dull_result(data, value, stop)
         return dull and data.find(_RESULT, value, stop) < 0 and data.find(_TODOS, at, stop) < 0
+
+    def _look_todos(self, at: int, stop: int) -> bool:
+        empty = claude_lines.ends_without_todos(self._data, at, stop)
+        if empty:
+            self._scan.todos = Span(self._base + at, stop - at)
+        return empty
 
     def _look_assistant(self, _head: Head, at: int, stop: int) -> bool:
         data = self._data
         found = data.find(_TOOL_USE, at, stop)
         while found >= 0:
-            call = claude_lines.read_call(data, found, stop)
-            if call is None or (call.path is None and call.tool in claude_facts.TOOLS):
+            call = claude_lines.TOOL_USE.match(data, found, stop)
+            if call is None:
                 return False
-            if call.path is not None and call.tool == "Read":
-                self._scan.learn_call(call.id, claude_lines.string(call.path))
+            if call[2] == b"Read" and call[3] is not None:
+                self._scan.learn_call(call[1], call[3])
+            elif call[2] in claude_facts.TOOLS:
+                return False
             found = data.find(_TOOL_USE, found + 1, stop)
         self._answers.append((at, stop))
         return True
@@ -131,10 +142,10 @@ class Walk:
         return head.subtype is not None or head.whole
 
     def _look_backups(self, _head: Head, at: int, stop: int) -> bool:
-        found, whole = claude_lines.objects(self._data[at:stop])
-        for record in found:
-            self._scan.learn_backups(record)
-        return whole
+        names = claude_lines.backup_names(self._data, at, stop)
+        if names is not None:
+            self._scan.learn_backups(names)
+        return names is not None
 
     def _parse(self, at: int, stop: int) -> None:
         """Take a line by its JSON."""
@@ -144,6 +155,8 @@ class Walk:
         found, whole = claude_lines.objects(line)
         scan.records += 1 - len(found)  # each object is in the tally
         scan.glued += len(found) > 1
+        if len(found) != 1 or not whole:
+            self._odd.add(at)
         scan.unparsable += not whole
         scan.torn = 0 if whole else len(line)
         for record in found:
@@ -153,13 +166,17 @@ class Walk:
 
     def _learn(self, record: Record, at: int, stop: int) -> None:
         """Everything that a parsed record says but its type and session."""
+        kind = record.get("type")
         if claude_facts.is_boundary(record):
             self._pass_boundary()
-        if record.get("type") == "assistant":
-            self._answers.append((at, stop))
-        self._scan.learn(record, Span(self._base + at, stop - at))
-        for touch in claude_facts.touches(record, self._scan.calls):
-            self._see(touch.path, Sight(at, stop, touch.kind, touch.repeats, proven=True))
+        elif kind in _TELLING:
+            if kind == "assistant":
+                self._answers.append((at, stop))
+            self._scan.learn(record, Span(self._base + at, stop - at))
+            for touch in claude_facts.touches(record, self._scan.calls):
+                self._see(touch.path, Sight(at, stop, touch.kind, touch.repeats))
+        else:
+            self._scan.learn_backups(claude_facts.backups(record))
 
     def _see(self, path: str | None, sight: Sight) -> None:
         if path is not None:
@@ -201,6 +218,10 @@ class Walk:
         A long session edits the same few files again and again, and such records are most of its
         bytes: an older one is looked into only if the newer deceived or has no content of its own.
         """
+        for raw, lines in self._glimpses.items():
+            path = claude_facts.path_of(claude_lines.string(raw))
+            for at, stop in lines:
+                self._see(path, Sight(at, stop))
         news = []
         for path, sights in self._sights.items():
             sight = self._newest(path, sights)
@@ -212,8 +233,8 @@ class Walk:
 
     def _newest(self, path: str, sights: list[Sight]) -> Sight | None:
         repeat = None
-        for sight in reversed(sights):
-            proven = self._prove(path, sight)
+        for sight in sorted(sights, reverse=True):
+            proven = sight if sight.kind else self._prove(path, sight)
             if proven is not None and not proven.repeats:
                 return proven
             repeat = repeat or proven
@@ -222,40 +243,42 @@ class Walk:
     def _prove(self, path: str, sight: Sight) -> Sight | None:
         """The sight as the record's JSON has it; None if its looks deceived."""
         line = self._data[sight.start : sight.stop]
-        if sight.proven or claude_lines.is_proven_result(line):
-            return sight
+        kind = claude_lines.proven_result(line)
+        if kind is not None:
+            return sight._replace(kind=kind)
         for record in claude_lines.objects(line)[0]:
             for touch in claude_facts.touches(record, self._scan.calls):
                 if touch.path == path:
                     return sight._replace(kind=touch.kind, repeats=touch.repeats)
         return None
 
-    def _last(self, member: str, start: int, end: int) -> str | None:
-        """The last value of a top-level string member in data[start:end]."""
-        data, needle = self._data, b'"' + member.encode() + b'"'
+    def _last(self, key: str, start: int, end: int) -> str | None:
+        """The last string that a record of data[start:end] has at its top under `key`."""
+        data, needle = self._data, b'"%s"' % key.encode()
+        found = end - 1
         for _ in range(limits.SCAN_BACKTRACKS):
-            found = data.rfind(needle, start, end)
-            if found < 0:
-                return None
             end = max(start, data.rfind(b"\n", start, found) + 1)
-            stop = data.find(b"\n", found)
-            if stop - end <= limits.SCAN_LINE_BYTES:
-                for record in reversed(claude_lines.objects(data[end:stop])[0]):
-                    value = claude_facts.name(record.get(member))
-                    if value is not None:
-                        return value
+            value = self._member(key, end, data.find(b"\n", found))
+            found = data.rfind(needle, start, end)
+            if value is not None or found < 0:
+                return value
         return None
+
+    def _member(self, key: str, at: int, stop: int) -> str | None:
+        if stop - at > limits.SCAN_LINE_BYTES:
+            return None
+        line = self._data[at:stop]
+        if at not in self._odd:
+            value = claude_lines.member(line, key)
+            if value:
+                return value
+        records = claude_lines.objects(line)[0]
+        values = [claude_facts.name(record.get(key)) for record in records]
+        return next(filter(None, reversed(values)), None)
 
 
 _BRACE = ord("}")
+_TELLING = ("user", "assistant", "attachment")
 _RESULT = b'"toolUseResult":'
 _TODOS = b'"todos":'
 _TOOL_USE = b'"type":"tool_use"'
-_LOOKS: dict[str, Callable[[Walk, Head, int, int], bool]] = {
-    "user": Walk._look_user,
-    "assistant": Walk._look_assistant,
-    "attachment": Walk._look_attachment,
-    "system": Walk._look_system,
-    "file-history-snapshot": Walk._look_backups,
-    "file-history-delta": Walk._look_backups,
-}

@@ -1,0 +1,103 @@
+"""Which rules, skills and agent definitions a Claude Code session starts with: paths and hashes.
+
+Only hashes: the content is in the project or the user's folder, and what of it the agent saw is in
+the conversation. Links are followed, as the client does (a CLAUDE.md is often one to AGENTS.md),
+but no folder is entered twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import limits
+from savepoint.core.errors import SavepointError
+from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Guidance(NamedTuple):
+    """One text that guides the agent."""
+
+    path: str
+    kind: str  # rule, skill (the frontmatter that its catalogue entry is made of), agent
+    sha256: str
+
+
+def guidance(project_dir: str, config_dir: str) -> list[Guidance]:
+    """All of it, by kind and path, at most GUIDANCE_FILES; what cannot be read is left out."""
+    found: dict[str, Guidance] = {}
+    for kind, path in _paths(project_dir, config_dir):
+        if len(found) >= limits.GUIDANCE_FILES:
+            break
+        if path not in found:
+            text = _read(path)
+            if text is not None:
+                told = frontmatter(text) if kind == "skill" else text
+                found[path] = Guidance(path, kind, hashlib.sha256(told).hexdigest())
+    return sorted(found.values(), key=lambda one: (one.kind, one.path))
+
+
+def frontmatter(text: bytes) -> bytes:
+    """What stands between the first line, `---`, and the next such; else the whole text."""
+    lines = text.split(b"\n")
+    if lines[0].rstrip() != b"---":
+        return text
+    ends = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() == b"---")
+    return b"\n".join(lines[1 : next(ends, len(lines))])
+
+
+def _paths(project_dir: str, config_dir: str) -> Iterator[tuple[str, str]]:
+    """Kind and path of what may be there: the project's own, then the user's."""
+    project_settings = os.path.join(project_dir, ".claude")
+    yield from (("rule", os.path.join(project_dir, name)) for name in _RULES)
+    for folder in (project_settings, config_dir):
+        yield "rule", os.path.join(folder, "CLAUDE.md")
+        yield from (("rule", path) for path in _below(os.path.join(folder, "rules"), _is_markdown))
+        yield from (
+            ("agent", path) for path in _below(os.path.join(folder, "agents"), _is_markdown)
+        )
+        yield from (("skill", path) for path in _skills(os.path.join(folder, "skills")))
+    for name in _names(project_dir):
+        if not name.startswith("."):
+            yield "rule", os.path.join(project_dir, name, "CLAUDE.md")
+
+
+def _skills(folder: str) -> Iterator[str]:
+    return (os.path.join(folder, name, "SKILL.md") for name in _names(folder))
+
+
+def _below(folder: str, wanted: Callable[[str], bool], depth: int = 0) -> Iterator[str]:
+    """Paths of the files below a folder; links to folders are not entered."""
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        if wanted(name):
+            yield path
+        elif depth < limits.COMPANION_DEPTH and not os.path.islink(path):
+            yield from _below(path, wanted, depth + 1)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))[: limits.GUIDANCE_FILES]
+    except OSError:
+        return []
+    return [name for name in names if os.fsencode(name).decode("utf-8", "replace") == name]
+
+
+def _is_markdown(name: str) -> bool:
+    return name.endswith(".md")
+
+
+def _read(path: str) -> bytes | None:
+    """A regular file's bytes; None if there is none, or it is too large or unreadable."""
+    try:
+        return read_bounded(os.path.realpath(path), limits.GUIDANCE_BYTES)
+    except (SavepointError, OSError):
+        return None
+
+
+_RULES = ("CLAUDE.md", "CLAUDE.local.md")

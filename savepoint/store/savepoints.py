@@ -1,0 +1,176 @@
+"""Reading savepoints back: which record a selector names, its snapshot, the bytes of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import limits, record, snapshot
+from savepoint.core.errors import SavepointError, SelectorError, TamperedError, UsageError
+from savepoint.store import index
+from savepoint.store.files import read_bounded
+from savepoint.store.packs import read_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint.core.record import Record
+    from savepoint.core.snapshot import Snapshot, StoredFile
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import InstancePaths, Store
+
+_PREFIX = re.compile(r"[0-9a-f]{8,64}")  # of a snapshot hash; shorter ones meet by chance
+_FORMS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME"
+
+
+class Records(NamedTuple):
+    """What an index says, as far as it can be read; nothing of it is verified here."""
+
+    all: list[Record]  # in file order
+    unreadable: int  # whole lines that are no record of ours
+
+    @property
+    def saves(self) -> list[Record]:
+        """The savepoints, oldest first."""
+        return [one for one in self.all if one.kind == "save"]
+
+
+def records(paths: InstancePaths) -> Records:
+    """All records of an instance. Raises DiskError."""
+    *lines, torn = index.read(paths).split(b"\n")
+    parsed = [_parse(line) for line in lines]
+    last = _parse(torn) if torn else None  # an append that lacks only its LF; else it never was
+    found = [one for one in [*parsed, last] if one is not None]
+    return Records(found, sum(one is None for one in parsed))
+
+
+def find(paths: InstancePaths, selector: str) -> Record:
+    """The savepoint that `latest`, a sequence number, a hash prefix or `@TIME` names.
+
+    Raises UsageError (no selector), SelectorError (names none, or more than one), DiskError.
+    """
+    wanted = _criterion(selector)
+    fitting = _fitting(paths, wanted)
+    found = next(fitting, None)
+    if found is None:
+        raise SelectorError(f"no savepoint of {paths.slug} answers to {selector}")
+    if wanted.unique and any(other.snapshot_hash != found.snapshot_hash for other in fitting):
+        raise SelectorError(f"{selector} names more than one savepoint", hint="give more digits")
+    return found
+
+
+def open_snapshot(paths: InstancePaths, one: Record) -> Snapshot:
+    """The snapshot of a savepoint, as it was signed. Raises TamperedError, MalformedError,
+    UnsupportedFormatError, DiskError.
+    """
+    if not one.signature_holds():
+        raise TamperedError(f"the signature of record {one.seq} does not hold")
+    path = os.path.join(paths.path, one.snapshot_file)
+    data = read_bounded(path, limits.SNAPSHOT_BYTES)
+    if data is None:
+        raise TamperedError(f"snapshot {path} is missing")
+    if hashlib.sha256(data).hexdigest() != one.snapshot_hash:
+        raise TamperedError(f"snapshot {path} has another SHA-256 than was signed")
+    return snapshot.parse(data)
+
+
+def files(store: Store, document: dict[str, Json]) -> list[StoredFile]:
+    """Every file that a snapshot holds. Raises TamperedError, MalformedError, DiskError."""
+    return list(snapshot.files(document, lambda one: read_segment(store, one)))
+
+
+def listed(store: Store, document: dict[str, Json], path: tuple[str, ...]) -> Json:
+    """The list or mapping at `path`, one of snapshot.SPILLABLE, wherever it is kept."""
+    return snapshot.unspill(document, path, lambda one: read_segment(store, one))
+
+
+def content(store: Store, file: StoredFile) -> Iterator[bytes]:
+    """The bytes of a stored file, each segment checked before it is given out.
+
+    Raises TamperedError, DiskError.
+    """
+    for segment in file.segments:
+        yield read_segment(store, segment)
+
+
+def instances(store: Store) -> list[InstancePaths]:
+    """All instances of a store, by slug."""
+    try:
+        names = sorted(os.listdir(os.path.dirname(store.instance("any").path)))
+    except FileNotFoundError:
+        return []
+    found = [store.instance(name) for name in names]
+    return [one for one in found if os.path.isfile(one.index_file)]
+
+
+def instance_named(store: Store, name: str) -> InstancePaths:
+    """The instance of that slug, or of that id (`Gabriel #215`). Raises SelectorError."""
+    known = {one: _name_of(one) for one in instances(store)}
+    found = [one for one, own in known.items() if name in (one.slug, own)]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(f"{own} ({one.slug})" for one, own in known.items())
+    count = "no instance" if not found else "more than one instance"
+    raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
+
+
+class _Criterion(NamedTuple):
+    needle: bytes  # stands in the line of every record that fits: most lines need no parsing
+    fits: Callable[[Record], bool]
+    unique: bool  # a second record that fits makes it ambiguous
+
+
+def _criterion(selector: str) -> _Criterion:
+    if selector == "latest":
+        return _Criterion(b"", lambda _: True, unique=False)
+    if selector.isascii() and selector.isdigit():
+        number = selector.lstrip("0")
+        needle = f'"seq":{number},'.encode()
+        return _Criterion(needle, lambda one: str(one.seq) == number, unique=False)
+    if selector.startswith("@"):
+        at = _moment(selector[1:])
+        return _Criterion(b"", lambda one: one.timestamp <= at, unique=False)
+    prefix = selector.removeprefix("sha256:")
+    if _PREFIX.fullmatch(prefix):
+        return _Criterion(
+            prefix.encode(), lambda one: one.snapshot_hash.startswith(prefix), unique=True
+        )
+    raise UsageError(f"{selector!r} is no selector", hint=f"a selector is {_FORMS}")
+
+
+def _moment(text: str) -> float:
+    """Unix seconds of an ISO 8601 time with its zone: without one nobody knows what is meant."""
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        hint = "write it with its zone: @2026-11-30T13:26:49Z or @2026-11-30T14:26+01:00"
+        raise UsageError(f"@{text} is no time with a zone", hint=hint)
+    return moment.timestamp()
+
+
+def _fitting(paths: InstancePaths, wanted: _Criterion) -> Iterator[Record]:
+    """The savepoints that fit, newest first."""
+    for line in reversed(index.read(paths).split(b"\n")):
+        one = _parse(line) if line and wanted.needle in line else None
+        if one is not None and one.kind == "save" and wanted.fits(one):
+            yield one
+
+
+def _parse(line: bytes) -> Record | None:
+    try:
+        return record.parse(line)
+    except SavepointError:
+        return None
+
+
+def _name_of(paths: InstancePaths) -> str:
+    try:
+        return index.instance(paths)
+    except SavepointError:
+        return ""  # its index is damaged: the slug still names it
