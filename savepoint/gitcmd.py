@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from savepoint.core import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # What every git gets beside the caller's environment, of which no GIT_* is passed on: GIT_DIR or
 # GIT_INDEX_FILE, set inside any git hook, would make git read or write another repository.
@@ -31,6 +31,8 @@ _ALWAYS = {
     "GIT_NO_REPLACE_OBJECTS": "1",  # ids mean the objects they name
     "GIT_TERMINAL_PROMPT": "0",  # no question is ever asked
 }
+
+_OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 NOT_STARTED = 127  # exit code where there was no process
 _STDERR = 2
@@ -63,17 +65,25 @@ class Result(NamedTuple):
 class Running:
     """A git process at work. `finish` it or `stop` it; what is neither is left to run."""
 
-    def __init__(self, pid: int, pipes: _Pipes, stdin: bytes, limit: int) -> None:
+    def __init__(self, pid: int, pipes: _Pipes, stdin: Iterable[bytes], limit: int) -> None:
         self._pid = pid
         self._pipes = pipes
-        self._stdin = memoryview(stdin)
+        self._source = iter(stdin)
+        self._stdin = memoryview(b"")
         self._limit = limit
         self._out = bytearray()
         self._err = bytearray()
 
     def finish(self, deadline: float) -> Result:
-        """Feed it, read it to its end and reap it; at `deadline` (of time.monotonic) kill it."""
-        problem = self._exchange(deadline)
+        """Feed it, read it to its end and reap it; at `deadline` (of time.monotonic) kill it.
+
+        It is killed as well when what makes its stdin raises, which is raised here.
+        """
+        try:
+            problem = self._exchange(deadline)
+        except BaseException:
+            self.stop()
+            raise
         self._pipes.close()
         code = None if problem else self._wait(deadline)
         if code is None:
@@ -85,6 +95,11 @@ class Running:
         """Kill it: nobody is interested any more. Harmless after `finish`."""
         self._pipes.close()
         self._kill()
+
+    @property
+    def group(self) -> int:
+        """Its process group, 0 where there is none."""
+        return self._pid
 
     def _exchange(self, deadline: float) -> str:
         poll = select.poll()
@@ -111,6 +126,11 @@ class Running:
 
     def _feed(self) -> bool:
         """Write what the pipe takes; True when all is written, or nobody reads any more."""
+        if not self._stdin:
+            chunk = next(self._source, None)
+            if chunk is None:
+                return True
+            self._stdin = memoryview(chunk)
         try:
             written = os.write(self._pipes.stdin, self._stdin[:_PIPE_CHUNK])
         except BlockingIOError:
@@ -118,7 +138,7 @@ class Running:
         except OSError:  # EPIPE: its exit code tells why
             return True
         self._stdin = self._stdin[written:]
-        return not self._stdin
+        return False
 
     def _drain(self, fd: int) -> bool:
         """Read what is there; False at the end. A flood on stderr is read, not kept."""
@@ -155,7 +175,7 @@ class Failed(Running):
     """A git that never ran: no git, no descriptors, no process."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(0, _Pipes(), b"", 0)
+        super().__init__(0, _Pipes(), (), 0)
         self._problem = problem
 
     def finish(self, deadline: float) -> Result:  # noqa: ARG002  # there is nothing to wait for
@@ -167,24 +187,28 @@ def start(
     args: Sequence[str],
     *,
     env: Mapping[str, str],
-    stdin: bytes = b"",
+    stdin: bytes | Iterable[bytes] = b"",
     limit: int = limits.GIT_OUTPUT_BYTES,
+    own: bool = False,
 ) -> Running:
     """Start `git ARGS` in a process group of its own. `env` holds all that it may see of the
-    environment; `limit` is in bytes of stdout. Never raises for want of git or of resources.
+    environment; `limit` is in bytes of stdout. A `stdin` in pieces is made while git reads it.
+    `own`: the repository is ours, and no config of the user's or the machine's counts for it.
+    Never raises for want of git or of resources.
     """
     program = find_git(env)
     if program is None:
         return Failed("there is no git in PATH")
     pipes = _Pipes()
     try:
-        pipes.open(with_stdin=bool(stdin))
-        pid = _spawn(program, args, _environment(env), pipes)
+        pipes.open(with_stdin=stdin != b"")
+        variables = _environment(env) | (_OWN if own else {})
+        pid = _spawn(program, args, variables, pipes)
     except OSError as failure:
         pipes.close()
         return Failed(f"git cannot be started: {failure.strerror}")
     pipes.close_far_ends()
-    return Running(pid, pipes, stdin, limit)
+    return Running(pid, pipes, (stdin,) if isinstance(stdin, bytes) else stdin, limit)
 
 
 def _kill_group(pid: int) -> None:
