@@ -91,7 +91,8 @@ def _request(event: str, told: Payload, home: Home) -> Request:
 
 def _stillness(event: str, trigger: str) -> Stillness:
     """The client flushes some 100 ms late (claude-code#15812): an automatic compaction is watched
-    from the start, a manual one only if the file is younger than that."""
+    from the start, a manual one only if the file is younger than that.
+    """
     if event != "PreCompact":
         return AT_ONCE
     watched_since = None if trigger == "manual" else _STARTED

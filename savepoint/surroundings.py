@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Window, claude
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # What git may see of the environment; the agent's own holds secrets (claude-e2e.md, section 2).
 _ALLOWED = frozenset(

@@ -57,7 +57,7 @@ class TranscriptError(SavepointError):
 
 
 class OutputExistsError(SavepointError):
-    """A file that differs stands where we would write (deja-vu#725: recovery overwrote the original)."""
+    """A file that differs stands where we would write (deja-vu#725: it was overwritten)."""
 
     default_hint = "choose another path, or say --force"
 
@@ -138,7 +138,7 @@ class DiskError(SavepointError):
 
     @classmethod
     def of(cls, failure: OSError, path: str = "") -> DiskError:
-        """Say in words what the kernel said of `path` (taken from the failure where it knows one)."""
+        """Say in words what the kernel said of `path` (or of the path the failure names)."""
         where = path or str(failure.filename or "")
         what = _KERNEL_WORDS.get(failure.errno or 0, failure.strerror or "failed")
         return cls(f"{where}: {what}" if where else what)

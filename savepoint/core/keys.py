@@ -21,7 +21,7 @@ _SMALL_ORDER_Y = {0, 1, _FIELD - 1, _ORDER_8_Y, _FIELD - _ORDER_8_Y}
 
 
 def domain(purpose: str) -> bytes:
-    """What is signed starts with this. 0xFF keeps a signed message from ever being a transaction."""
+    """What is signed starts with this. 0xFF keeps a signed message from being a transaction."""
     return b"\xffsavepoint/" + purpose.encode() + b"/v1\0"
 
 

@@ -59,7 +59,7 @@ STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
 STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
 
 # locks
-LOCK_WAIT_SECONDS = 15.0  # a command waits this long for another savepoint process
+LOCK_WAIT_SECONDS = 15.0  # no process waits longer than this for another savepoint process
 LOCK_POLL_SECONDS = 0.01
 
 # names
@@ -72,7 +72,7 @@ SPILLED_LIST_BYTES = 256 * MIB  # bytes of a list that was too long for its snap
 SCAN_LINE_BYTES = 8 * MIB  # a longer line is told apart by its two ends only
 SCAN_EDGE_BYTES = 64 * KIB  # of each end, kept of a line that long
 SCAN_TAIL_BYTES = 2 * KIB  # how far from a line's end its type and session are looked for
-SCAN_SHAPES = 8  # starts of lines remembered
+SCAN_HEADS = 8  # starts of lines remembered
 SCAN_SESSIONS = 64  # session ids counted one by one; the rest are summed
 SCAN_SKILLS = 256  # names
 SCAN_TASKS = 256  # tasks
@@ -82,3 +82,11 @@ SCAN_STRING_CHARS = 4096  # a longer path, id or name is no path, id or name
 PRIORITIES = 100  # open todos in session_state
 PRIORITY_CHARS = 500  # characters of one
 STATE_FILE_BYTES = 2 * MIB  # bytes of the project's session_current.json
+GUIDANCE_FILES = 2000  # rules, skills and agent definitions; also the names looked at in one folder
+GUIDANCE_BYTES = 1 * MIB  # of one; a longer text guides nobody
+
+# the command line
+COMMAND_SECONDS = 24 * 3600.0  # a save by hand takes the time that it takes
+HOOK_LOG_BYTES = 4 * MIB  # of the end of hook.log, looked through for fires that were missed
+EXPORT_LINE_BYTES = 64 * MIB  # a longer line of a transcript is exported in pieces
+LISTED = 20  # entries of a list that `show` and `doctor` print; the rest is counted

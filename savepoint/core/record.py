@@ -62,7 +62,7 @@ _BODIES: dict[str, dict[str, schema.Check]] = {
     },
     "restore": {"from": ORIGIN, "unverified": schema.array(_word)},
     "retire": {},
-    "accept": {  # what the owner accepted: a gap in the chain, a foreign tip, a trusted head made anew
+    "accept": {  # what the owner accepted: a gap, a foreign tip, a trusted head made anew
         "reason": schema.one_of("gap", "remote", "recreated"),
         "first": schema.nullable(schema.positive),
         "last": schema.nullable(schema.positive),

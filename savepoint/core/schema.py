@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from savepoint.core.errors import MalformedError
-from savepoint.core.strict_json import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from savepoint.core.strict_json import Json
 
 Check: TypeAlias = "Callable[[Json, str], None]"  # (value, where) → None, or MalformedError
 

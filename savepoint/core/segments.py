@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import keys, limits
 from savepoint.core.errors import MalformedError
-from savepoint.core.strict_json import Json
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
 
 
 class Segment(NamedTuple):

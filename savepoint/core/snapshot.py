@@ -1,16 +1,18 @@
-"""Snapshots: the document that everything else of a savepoint hangs on (docs/format.md, section 5)."""
+"""Snapshots: the document that everything else of a savepoint hangs on (format.md 5)."""
 
 from __future__ import annotations
 
 import binascii
 import hashlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema, segments, spelling
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump, parse_canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 FORMAT = 1
 TYPE = "PRECOMPACT_SAVEPOINT"
@@ -22,7 +24,7 @@ _nullable_text = schema.nullable(schema.text)
 _nullable_count = schema.nullable(schema.count)
 
 
-def _segment(value: Json, where: str) -> None:
+def _segment(value: Json, _where: str) -> None:
     Segment.from_json(value)
 
 

@@ -1,4 +1,4 @@
-"""One value, one spelling: times, digests, keys, instance ids and slugs (docs/format.md, section 1)."""
+"""One value, one spelling: times, digests, keys, instance ids and slugs (format.md 1)."""
 
 from __future__ import annotations
 

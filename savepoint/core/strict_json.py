@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 
-Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 
 
 def dump(value: Json) -> bytes:

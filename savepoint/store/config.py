@@ -68,4 +68,4 @@ def load(store: Store) -> Config:
     _SHAPE(value, "config.json")
     assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
     projects = tuple(Project(*one.values()) for one in value["projects"])  # type: ignore[union-attr,arg-type]  # _SHAPE
-    return Config(str(value["instance"]), tuple(map(str, value["exclude"])), projects)  # type: ignore[arg-type]  # _SHAPE
+    return Config(str(value["instance"]), tuple(map(str, value["exclude"])), projects)

@@ -28,6 +28,11 @@ class Home(NamedTuple):
         return join(self.path, "hook.log")
 
     @property
+    def lock(self) -> str:
+        """Held while a store begins, or a folder changes its store."""
+        return join(self.path, "stores.lock")
+
+    @property
     def stores(self) -> str:
         """One folder a store."""
         return join(self.path, "stores")

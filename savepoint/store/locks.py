@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class Lock:
     """An exclusive lock, held inside a `with` block.
 
-    `deadline` is a time.monotonic() value. Raises BusyError when it passes.
+    `deadline` is a time.monotonic() value. Raises BusyError when it passes, or LOCK_WAIT_SECONDS:
+    a command has no deadline, but it does not wait for ever for a process that hangs.
     """
 
     def __init__(self, path: str, deadline: float) -> None:
         self._path = path
-        self._deadline = deadline
+        self._deadline = min(deadline, time.monotonic() + limits.LOCK_WAIT_SECONDS)
         self._fd = -1
 
     def __enter__(self) -> Self:

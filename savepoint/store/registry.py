@@ -58,6 +58,24 @@ def store_with_id(home: Home, prefix: str) -> Store:
     return found[0]
 
 
+def moved(home: Home, folder: str) -> list[Store]:
+    """Stores that had `folder` under another path which is gone, or leads here by a link now. Only
+    the inode says so, and inodes are reused at once: that is for the owner to decide.
+    """
+    real = os.path.realpath(folder)
+    seen = os.stat(real)
+    found = []
+    for store in stores(home):
+        try:
+            projects = config.load(store).projects
+        except SavepointError:
+            continue
+        same = [one for one in projects if (one.device, one.inode) == (seen.st_dev, seen.st_ino)]
+        if any(one.path != real and not _is_there(one.path) for one in same):
+            found.append(store)
+    return found
+
+
 def rebuild(home: Home) -> dict[str, str]:
     """Write stores.json anew from the configs, and return it. What cannot be read is left out
     (doctor names it); nothing is ever written empty over something.
@@ -93,6 +111,10 @@ def _rebuild_or_nothing(home: Home) -> dict[str, str]:
     if not os.path.isdir(home.stores):
         return {}
     return rebuild(home)
+
+
+def _is_there(path: str) -> bool:
+    return os.path.realpath(path) == path and os.path.exists(path)
 
 
 def _upwards(path: str) -> list[str]:

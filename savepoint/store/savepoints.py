@@ -14,7 +14,7 @@ from savepoint.store.files import read_bounded
 from savepoint.store.packs import read_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint.core.record import Record
     from savepoint.core.snapshot import Snapshot, StoredFile
@@ -51,14 +51,21 @@ def find(paths: InstancePaths, selector: str) -> Record:
 
     Raises UsageError (no selector), SelectorError (names none, or more than one), DiskError.
     """
-    wanted = _criterion(selector)
-    fitting = _fitting(paths, wanted)
-    found = next(fitting, None)
+    wanted = criterion(selector)
+    lines = reversed(index.read(paths).split(b"\n"))
+    likely = (_parse(line) for line in lines if line and wanted.needle in line)
+    found = wanted.choose(one for one in likely if one is not None and one.kind == "save")
     if found is None:
-        raise SelectorError(f"no savepoint of {paths.slug} answers to {selector}")
-    if wanted.unique and any(other.snapshot_hash != found.snapshot_hash for other in fitting):
-        raise SelectorError(f"{selector} names more than one savepoint", hint="give more digits")
+        raise nothing(paths, selector)
     return found
+
+
+def nothing(paths: InstancePaths, selector: str) -> SelectorError:
+    """What to say where a selector names no savepoint."""
+    if selector == "latest":
+        hint = "`savepoint create` makes one"
+        return SelectorError(f"{paths.slug} has no savepoint yet", hint=hint)
+    return SelectorError(f"no savepoint of {paths.slug} answers to {selector}")
 
 
 def open_snapshot(paths: InstancePaths, one: Record) -> Snapshot:
@@ -116,28 +123,46 @@ def instance_named(store: Store, name: str) -> InstancePaths:
     raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
 
 
-class _Criterion(NamedTuple):
+class Criterion(NamedTuple):
+    """What a selector asks for."""
+
+    selector: str
     needle: bytes  # stands in the line of every record that fits: most lines need no parsing
     fits: Callable[[Record], bool]
     unique: bool  # a second record that fits makes it ambiguous
 
+    def choose(self, newest_first: Iterable[Record]) -> Record | None:
+        """The one that is meant, or None. Raises SelectorError if it could be several."""
+        fitting = (one for one in newest_first if self.fits(one))
+        found = next(fitting, None)
+        if found is None or not self.unique:
+            return found
+        if any(other.snapshot_hash != found.snapshot_hash for other in fitting):
+            hint = "give more digits"
+            raise SelectorError(f"{self.selector} names more than one savepoint", hint=hint)
+        return found
 
-def _criterion(selector: str) -> _Criterion:
+
+def criterion(selector: str) -> Criterion:
+    """Raises UsageError for what is no selector."""
     if selector == "latest":
-        return _Criterion(b"", lambda _: True, unique=False)
+        return Criterion(selector, b"", lambda _: True, unique=False)
     if selector.isascii() and selector.isdigit():
         number = selector.lstrip("0")
         needle = f'"seq":{number},'.encode()
-        return _Criterion(needle, lambda one: str(one.seq) == number, unique=False)
+        return Criterion(selector, needle, lambda one: str(one.seq) == number, unique=False)
     if selector.startswith("@"):
         at = _moment(selector[1:])
-        return _Criterion(b"", lambda one: one.timestamp <= at, unique=False)
+        return Criterion(selector, b"", lambda one: one.timestamp <= at, unique=False)
     prefix = selector.removeprefix("sha256:")
-    if _PREFIX.fullmatch(prefix):
-        return _Criterion(
-            prefix.encode(), lambda one: one.snapshot_hash.startswith(prefix), unique=True
-        )
-    raise UsageError(f"{selector!r} is no selector", hint=f"a selector is {_FORMS}")
+    if not _PREFIX.fullmatch(prefix):
+        raise UsageError(f"{selector!r} is no selector", hint=f"a selector is {_FORMS}")
+    return Criterion(
+        selector,
+        prefix.encode(),
+        lambda one: one.snapshot_hash.startswith(prefix),
+        unique=True,
+    )
 
 
 def _moment(text: str) -> float:
@@ -152,14 +177,6 @@ def _moment(text: str) -> float:
         hint = "write it with its zone: @2026-11-30T13:26:49Z or @2026-11-30T14:26+01:00"
         raise UsageError(f"@{text} is no time with a zone", hint=hint)
     return moment.timestamp()
-
-
-def _fitting(paths: InstancePaths, wanted: _Criterion) -> Iterator[Record]:
-    """The savepoints that fit, newest first."""
-    for line in reversed(index.read(paths).split(b"\n")):
-        one = _parse(line) if line and wanted.needle in line else None
-        if one is not None and one.kind == "save" and wanted.fits(one):
-            yield one
 
 
 def _parse(line: bytes) -> Record | None:
