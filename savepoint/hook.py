@@ -45,7 +45,10 @@ def main() -> int:
     try:
         home = Home(surroundings.home(os.environ))
         told = payload.parse(_read_stdin())
-        _serve(event, _request(event, told, home))
+        request = _request(event, told, home)
+        if event == "SessionStart" and told.source != "compact":
+            _note_start(request)
+        _serve(event, request)
     except NoStoreError:
         _tell(home, event, told, "no store")
     except SavepointError as failure:
@@ -64,6 +67,12 @@ def _serve(event: str, request: Request) -> None:
         return
     save.save_consciousness_state(request)
     save.finish_pending(request)
+
+
+def _note_start(request: Request) -> None:
+    from savepoint.capture import session
+
+    session.note_start(request)
 
 
 def _request(event: str, told: Payload, home: Home) -> Request:

@@ -18,7 +18,7 @@ from savepoint.capture.exclusion import Exclusion
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, KeyFileError, MalformedError
 from savepoint.core.spelling import Instance
-from savepoint.store import config, durable, journal, keyring, layout, pending, registry
+from savepoint.store import config, durable, guidance, journal, keyring, layout, pending, registry
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
 from savepoint.store.layout import Home, InstancePaths, Store
@@ -138,7 +138,8 @@ def _draft(
     request: Request, key: str, found: Capture, history: History, packs: PackWriter
 ) -> Draft:
     instance = Instance.parse(history.instance)
-    built = document.build(found, request, packs, instance, claude.NAME)
+    started_with = guidance.load(history.paths.store, key)
+    built = document.build(found, request, packs, instance, started_with)
     return Draft(history.paths.slug, key, request.trigger, history.origin, built)
 
 

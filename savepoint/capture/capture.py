@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Capture(NamedTuple):
     """What was read. Segments have stand-ins for packs until the save settles them."""
 
+    agent: str
     conversation: Conversation
     loaded: dict[str, LoadedFile]
     state: StateFile | None
@@ -64,6 +65,7 @@ def capture(work: Work) -> Capture:
     found = work.git.collect(work.request.deadline, work.exclusion)
     cut_short = (("changes", found.omitted),) if found.omitted else ()
     return Capture(
+        agent=work.adapter.NAME,
         conversation=told,
         loaded=files,
         state=held,

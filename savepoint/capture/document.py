@@ -22,7 +22,11 @@ _INTEGRITY_BYTES = 1024  # room for the last member, which is added when the doc
 
 
 def build(
-    capture: Capture, request: Request, packs: PackWriter, instance: Instance, agent: str
+    capture: Capture,
+    request: Request,
+    packs: PackWriter,
+    instance: Instance,
+    guidance: list[Json] | None,
 ) -> dict[str, Json]:
     """All members but `checkpoint_verification` and `integrity`, small enough to be sealed.
 
@@ -42,12 +46,13 @@ def build(
         "tokens_remaining": tokens.remaining,
         "context_utilization_percent": tokens.percent,
         "token_source": tokens.source,
-        "conversation_history": _history(capture, request, packs.settled, agent),
+        "conversation_history": _history(capture, request, packs.settled),
         **_state(capture, packs.settled, instance),
         "loaded_files": {
             path: file.to_json(packs.settled) for path, file in capture.loaded.items()
         },
         "git_state": _git(capture, packs.settled),
+        **({} if guidance is None else {"guidance": guidance}),
         "omitted": [{"what": what, "reason": reason} for what, reason in capture.omitted],
         "notes": [*request.notes, *capture.conversation.notes],
     }
@@ -56,12 +61,12 @@ def build(
 
 
 def _history(
-    capture: Capture, request: Request, settled: Callable[[Segment], Segment], agent: str
+    capture: Capture, request: Request, settled: Callable[[Segment], Segment]
 ) -> dict[str, Json]:
     told = capture.conversation
     scan = told.scan
     return {
-        "agent": agent,
+        "agent": capture.agent,
         "client_version": scan.version,
         "session_id": request.session_id,
         "scope": request.scope,

@@ -17,6 +17,7 @@ class Payload(NamedTuple):
     transcript: str = ""
     cwd: str = ""
     trigger: str = ""
+    source: str = ""
     model: str = ""
     agent_id: str = ""
     intact: bool = True  # False: it was no JSON object, and the fields were found in its text
@@ -72,6 +73,7 @@ _NAMES = {
     "transcript_path": "transcript",
     "cwd": "cwd",
     "trigger": "trigger",
+    "source": "source",
     "model": "model",
     "agent_id": "agent_id",
 }

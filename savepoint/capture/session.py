@@ -7,9 +7,12 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import conversation, transcript
+from savepoint.capture.payload import is_plain
 from savepoint.core import limits, record
 from savepoint.core.errors import SavepointError, TranscriptError
-from savepoint.store import index, sessions
+from savepoint.store import guidance as started
+from savepoint.store import index, registry, sessions
+from savepoint.store.layout import Home, session_key
 from savepoint.store.sessions import Session, Stamp
 
 if TYPE_CHECKING:
@@ -130,3 +133,15 @@ def _origin(paths: InstancePaths, own: Session | None) -> Json:
     except SavepointError:
         return None
     return last.origin() if last.kind == "save" else None
+
+
+def note_start(request: Request) -> None:
+    """A session starts: keep the hashes of the rules, skills and agent definitions it starts with,
+    so that a later change of them can be told. Raises NoStoreError, DiskError.
+    """
+    from savepoint.capture.guidance import guidance
+
+    store = registry.find(Home(request.home), request.project)
+    found = guidance(request.project, request.config_dir)
+    entries: list[Json] = [dict(one._asdict()) for one in found if is_plain(one.path)]
+    started.save(store, session_key(request.session_id), entries)

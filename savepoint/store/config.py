@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import NoStoreError
+from savepoint.core.errors import MalformedError, NoStoreError
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
@@ -66,6 +66,9 @@ def load(store: Store) -> Config:
         raise NoStoreError(f"store {store.id} has no config.json")
     value = parse(data)
     _SHAPE(value, "config.json")
-    assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
-    projects = tuple(Project(*one.values()) for one in value["projects"])  # type: ignore[union-attr,arg-type]  # _SHAPE
-    return Config(str(value["instance"]), tuple(map(str, value["exclude"])), projects)
+    match value:
+        case {"instance": str(instance), "exclude": [*exclude], "projects": [*projects]}:
+            known = tuple(Project(**one) for one in projects)  # type: ignore[arg-type]  # _SHAPE
+            return Config(instance, tuple(map(str, exclude)), known)
+        case _:
+            raise MalformedError("config.json is not what its shape says")

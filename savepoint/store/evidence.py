@@ -35,11 +35,12 @@ def _read(fd: int, limit: int) -> bytes | Lack:
     size = os.fstat(fd).st_size
     if size > limit:
         return Lack(f"has {size} bytes; at most {limit} are allowed")
-    blocks, got = [], 0
-    while block := os.read(fd, min(_BLOCK, limit + 1 - got)):
-        blocks.append(block)
-        got += len(block)
-    return b"".join(blocks) if got <= limit else Lack("grew while it was read")
+    data = os.read(fd, size + 1)
+    while data and (more := os.read(fd, _BLOCK)):  # it grew, or a read was short
+        data += more
+        if len(data) > limit:
+            return Lack("grew while it was read")
+    return data
 
 
 def _lack(failure: OSError) -> Lack:

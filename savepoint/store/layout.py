@@ -105,6 +105,10 @@ class Store(NamedTuple):
         """Held from the first read of a session's files to its record."""
         return join(self.sessions, key + ".lock")
 
+    def session_guidance(self, key: str) -> str:
+        """What a session started with."""
+        return join(self.sessions, key + ".guidance.json")
+
     def pending_note(self, key: str) -> str:
         """What is to be finished for a session."""
         return join(self.pending, key + ".json")

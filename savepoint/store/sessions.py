@@ -113,7 +113,7 @@ def holding(store: Store, stamp: Stamp) -> Session | None:
     (claude-code#30802), and what they share is stored once.
     """
     try:
-        entries = [one for one in os.scandir(store.sessions) if one.name.endswith(".json")]
+        entries = [one for one in os.scandir(store.sessions) if one.name.count(".") == 1]
         entries.sort(key=lambda one: -one.stat().st_mtime_ns)
     except OSError:
         return None

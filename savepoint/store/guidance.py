@@ -1,0 +1,38 @@
+"""Which rules, skills and agent definitions a session started with. Not a cache: what the files say
+later cannot tell what the session was given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core import limits, schema
+from savepoint.core.errors import MalformedError
+from savepoint.core.strict_json import Json, dump, parse
+from savepoint.store import durable
+from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Store
+
+_SHAPE = schema.array(
+    schema.members({"path": schema.text, "kind": schema.text, "sha256": schema.text})
+)
+
+
+def save(store: Store, key: str, entries: list[Json]) -> None:
+    """Keep what the session with this key starts with. Raises DiskError."""
+    durable.replace(store.session_guidance(key), dump(entries) + b"\n")
+
+
+def load(store: Store, key: str) -> list[Json] | None:
+    """`[{"path", "kind", "sha256"}, …]`; None where nobody saw the start. Raises DiskError."""
+    try:
+        data = read_bounded(store.session_guidance(key), limits.SMALL_DOCUMENT_BYTES)
+        if data is None:
+            return None
+        entries = parse(data)
+        _SHAPE(entries, "guidance")
+    except MalformedError:
+        return None
+    return entries if isinstance(entries, list) else None
