@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.capture.agents import Window, claude
+from savepoint.capture.agents import Window
+from savepoint.capture.agents.claude import environment_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,4 +58,4 @@ def for_children(environ: Mapping[str, str]) -> dict[str, str]:
 
 def window(environ: Mapping[str, str]) -> Window:
     """What the environment says of the context window."""
-    return Window(environment=claude.environment_window(environ))
+    return Window(environment=environment_window(environ))
