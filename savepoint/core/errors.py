@@ -5,6 +5,7 @@
     ├── TranscriptError           1   what the agent wrote cannot be read as a session
     ├── OutputExistsError         1   a file that differs stands where we would write
     ├── SelectorError             1   no savepoint, file or session answers to that name
+    ├── CommitError               1   saved, but not committed to git; the next run does it
     ├── NoStoreError             10   no store for this folder
     ├── BusyError                11   another savepoint process holds the lock
     ├── DeadlineError            11   the time allowed has passed; what is left is pending
@@ -66,6 +67,13 @@ class SelectorError(SavepointError):
     """Nothing answers to that selector, path or session."""
 
     default_hint = "`savepoint list` shows what there is"
+
+
+class CommitError(SavepointError):
+    """Git did not take a savepoint, or does not give one back. What is saved locally is safe."""
+
+    retry = True
+    default_hint = "the next save commits what is left; `savepoint doctor` looks at git"
 
 
 class NoStoreError(SavepointError):

@@ -49,6 +49,17 @@ GIT_REFS_BYTES = 64 * MIB  # bytes of packed-refs
 GIT_FILE_BYTES = 1 * MIB  # bytes of its other files: config, HEAD, commondir
 GIT_SYMREFS = 5  # refs that name refs, as git itself follows them
 
+# our own repository
+INDEX_CHUNK_RECORDS = 32  # records of a closed chunk of the index in a commit
+COMMITS_AT_ONCE = 16  # savepoints committed by one run of git
+COMMIT_RUN_BYTES = 64 * MIB  # bytes of packs after which such a run takes no further savepoint
+STALE_SECONDS = 60.0  # a git that has not touched its file for this long is dead or useless
+RECIPIENTS = 64  # keys that a savepoint is encrypted to
+KEY_LIST_BYTES = 64 * KIB  # bytes of recipients.txt and of age-identity.txt
+COMMIT_BYTES = 64 * KIB  # bytes of one commit object; ours have some 700
+TREE_FILES = 100_000  # files of one commit
+ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes for each 64 KiB
+
 # hooks (seconds from the start of the process)
 HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
 HOOK_PAYLOAD_SECONDS = 1.0

@@ -93,6 +93,21 @@ class Store(NamedTuple):
         """32 random bytes: the only signing secret."""
         return join(self.keys, "root.seed")
 
+    @property
+    def repository(self) -> str:
+        """Layer 2: a bare git repository of our own."""
+        return join(self.path, "repo.git")
+
+    @property
+    def age_identity(self) -> str:
+        """Opens what was encrypted for git."""
+        return join(self.keys, "age-identity.txt")
+
+    @property
+    def recipients(self) -> str:
+        """Whom it is encrypted to: what `age -R` takes."""
+        return join(self.keys, "recipients.txt")
+
     def pack(self, name: str) -> str:
         """The pack of that SHA-256."""
         return join(self.objects, name[:2], name + ".pack")
