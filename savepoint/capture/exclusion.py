@@ -100,13 +100,10 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _compiled(glob: str) -> re.Pattern[str]:
-    """A glob as an expression for relative paths; what is none is taken literally."""
+    """A glob as an expression for relative paths."""
     start = r"\A" if glob.startswith("/") else r"(?:\A|/)"
-    body = glob.strip("/")
-    try:
-        return re.compile(f"{start}{_translated(body)}(?=/|\\Z)", re.IGNORECASE | re.DOTALL)
-    except re.error:
-        return re.compile(f"{start}{re.escape(body)}(?=/|\\Z)", re.IGNORECASE)
+    body = _translated(glob.strip("/"))
+    return re.compile(f"{start}{body}(?=/|\\Z)", re.IGNORECASE | re.DOTALL)
 
 
 def _translated(glob: str) -> str:

@@ -35,16 +35,20 @@ def find_worktree(path: str) -> Worktree | None:
         folder = os.path.realpath(path)
     except (OSError, ValueError):  # a path with NUL in it, or relative to a folder that is gone
         return None
-    device = _device(folder)
-    while _device(folder) in {None, device}:
-        for found in (_below(folder), _bare(folder)):
+    device = None
+    while True:
+        here = _device(folder)
+        if here is not None:  # a folder that is gone says nothing; those above it may
+            if device not in {None, here}:
+                return None
+            device = here
+            found = _below(folder) or _bare(folder)
             if found:
                 return found
-        if folder == os.path.dirname(folder):
-            break
-        folder = os.path.dirname(folder)
-        device = device or _device(folder)
-    return None
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
 
 
 def current_worktree(project: str, cwd: str) -> Worktree | None:
@@ -62,8 +66,11 @@ def _below(folder: str) -> Worktree | None:
     """`folder` as the top of a worktree: with a `.git` folder, or a file that names one. Where
     that one is gone, git stops as well, and does not take the repository further up for it.
     """
-    dot_git = os.path.realpath(os.path.join(folder, ".git"))
+    dot_git = os.path.join(folder, ".git")
     mode = _mode(dot_git)
+    if not mode:
+        return None
+    dot_git = os.path.realpath(dot_git)
     if stat.S_ISDIR(mode) and _holds_a_repository(common := _common(dot_git)):
         return Worktree(folder, dot_git, common)
     named = _pointer(dot_git, b"gitdir: ") if stat.S_ISREG(mode) else None
