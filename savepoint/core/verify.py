@@ -159,12 +159,12 @@ class Index:
     @property
     def leftover(self) -> str:
         """What a crash left behind the last LF, if it is harmless; the next save settles it."""
-        line = len(self._lines)
-        if not self.chain.torn or line in self._unread:
+        line, end = len(self._lines), self._lines[-1]
+        if not end or line in self._unread:
             return ""
         if line in self._by_line:
-            return "its last record lacks the LF"
-        return f"{len(self.chain.torn)} bytes of a record that was never acknowledged at its end"
+            return "a last record that lacks its LF"
+        return f"{len(end)} bytes at its end, of a record that was never acknowledged"
 
     @property
     def is_unbroken(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +35,7 @@ class Built(NamedTuple):
     known: dict[str, Segment]
 
     @property
-    def index(self) -> Path:
+    def index_file(self) -> Path:
         return Path(self.paths.index_file)
 
     @property
@@ -44,10 +45,10 @@ class Built(NamedTuple):
     @property
     def lines(self) -> list[bytes]:
         """Without LF."""
-        return self.index.read_bytes().splitlines()
+        return self.index_file.read_bytes().splitlines()
 
     def write_lines(self, *lines: bytes) -> None:
-        self.index.write_bytes(b"".join(line + b"\n" for line in lines))
+        self.index_file.write_bytes(b"".join(line + b"\n" for line in lines))
 
     def records(self) -> list[Record]:
         return [record.parse(line) for line in self.lines]
@@ -149,8 +150,6 @@ def _file(path: str, data: bytes, listed: tuple[Segment, ...]) -> dict[str, Json
 
 
 def _loaded(data: bytes, listed: tuple[Segment, ...]) -> dict[str, Json]:
-    import hashlib
-
     return {
         "known": "read",
         "sha256": hashlib.sha256(data).hexdigest(),
