@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, record, spelling
-from savepoint.store import durable, index, keyring, registry, trusted
+from savepoint.store import agekeys, durable, index, keyring, registry, trusted
 from savepoint.store.config import Config
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def create_store(home: Home, folder: str, instance: Instance, now: int) -> Store
     project = registry.project_of(folder)
     store = home.store(os.urandom(16).hex())
     keyring.create_root(store)
+    agekeys.create(store, now)
     paths, _ = give_birth(store, instance, now)
     Config(paths.slug, (), (project,)).save(store)
     registry.rebuild(home)

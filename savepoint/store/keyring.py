@@ -28,7 +28,7 @@ def create_root(store: Store) -> None:
 
 def root_seed(store: Store) -> bytes:
     """32 bytes. Raises KeyFileError."""
-    seed = _read_secret(store.root_seed)
+    seed = read_private(store.root_seed, _KEYPAIR_BYTES)
     if len(seed) != keys.SEED_BYTES:
         raise KeyFileError(f"{store.root_seed} has {len(seed)} bytes, not {keys.SEED_BYTES}")
     return seed
@@ -49,7 +49,7 @@ def authority(paths: InstancePaths) -> bytes:
     """
     path = paths.authority
     try:
-        numbers = parse(_read_secret(path))
+        numbers = parse(read_private(path, _KEYPAIR_BYTES))
     except SavepointError as failure:
         if isinstance(failure, KeyFileError):
             raise
@@ -66,7 +66,8 @@ def authority(paths: InstancePaths) -> bytes:
     return pair[:32]
 
 
-def _read_secret(path: str) -> bytes:
+def read_private(path: str, limit: int) -> bytes:
+    """The first `limit` bytes of a file that nobody else may read or write. Raises KeyFileError."""
     try:
         fd = open_regular(path)
     except FileNotFoundError:
@@ -75,7 +76,7 @@ def _read_secret(path: str) -> bytes:
         raise KeyFileError(f"{path} cannot be read as a file of its own: {failure}") from None
     try:
         _refuse_unsafe(path, os.fstat(fd))
-        return os.read(fd, _KEYPAIR_BYTES)
+        return os.read(fd, limit)
     except OSError as failure:
         raise KeyFileError(f"{path}: {failure.strerror}") from None
     finally:
