@@ -45,7 +45,9 @@ def recipients(store: Store) -> list[Recipient]:
     """
     lines = _lines(store.recipients)
     if not 1 <= len(lines) <= limits.RECIPIENTS:
-        raise KeyFileError(f"{store.recipients} has {len(lines)} keys, not 1 to {limits.RECIPIENTS}")
+        raise KeyFileError(
+            f"{store.recipients} has {len(lines)} keys, not 1 to {limits.RECIPIENTS}"
+        )
     return [_recipient(store.recipients, number, line) for number, line in lines]
 
 
