@@ -189,6 +189,30 @@ def make_directories(path: str) -> None:
     sync_directory(parent)
 
 
+def publish_folder(temporary: str, path: str) -> None:
+    """A folder that another program filled, beside `path`, gets that name; all of it is durable.
+
+    Raises DiskError, also where something stands at `path`.
+    """
+    for folder, _, names in os.walk(temporary, topdown=False):
+        for name in names:
+            _sync_file(os.path.join(folder, name))
+        sync_directory(folder)
+    with _failing(path):
+        os.rename(temporary, path)
+    sync_directory(os.path.dirname(path))
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder of leftovers with all that is in it, as far as that can be done."""
+    for folder, folders, names in os.walk(path, topdown=False):
+        for name in names:
+            _remove_quietly(os.path.join(folder, name))
+        for name in folders:
+            _remove_folder_quietly(os.path.join(folder, name))
+    _remove_folder_quietly(path)
+
+
 def remove(path: str) -> None:
     """Remove a file if it is there; not synced, since what is removed may come back harmlessly."""
     with _failing(path):
@@ -270,6 +294,23 @@ def _sync(fd: int) -> None:
         fcntl.fcntl(fd, _F_FULLFSYNC)
     else:
         os.fsync(fd)
+
+
+def _sync_file(path: str) -> None:
+    """Of another program's, which wrote it just now."""
+    with _failing(path):
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _sync(fd)
+        finally:
+            os.close(fd)
+
+
+def _remove_folder_quietly(path: str) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:
+        return
 
 
 def _remove_quietly(path: str) -> None:
