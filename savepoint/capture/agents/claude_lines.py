@@ -5,7 +5,7 @@ valid JSON a quote inside a string is escaped, so `,"type":"` in the raw bytes i
 where only scalar members stand between it and an end of the line its depth is known:
 
     {"parentUuid":"…","cwd":"…","type":"user","message":{…            the *head*: a run of scalars
-    …},"requestId":"…","type":"assistant","uuid":"…","timestamp":"…"}      the *tail*: the same there
+    …},"requestId":"…","type":"assistant","uuid":"…","timestamp":"…"}    the *tail*: the same there
 
 What fits neither (blanks after colons, another order) is parsed. So what is said here of a line is
 exact if the line is one JSON object; of a line that is none it may say too much, never raise.
@@ -67,7 +67,7 @@ def opened_type(data: bytes, at: int, stop: int) -> str | None:
 
 
 def read_tail(data: bytes, start: int, stop: int, key: Key) -> Key | None:
-    """The key completed by the scalar members at the line's end; None if they do not complete it."""
+    """The key, completed by the scalar members at the line's end; None if they do not."""
     kind, session = key
     if kind is None:
         match = _tail(b'"type":"', data, start, stop)
@@ -112,6 +112,12 @@ def result_path(data: bytes, at: int, stop: int) -> bytes | None:
     """The file of the `toolUseResult` whose value starts at data[at]; JSON without its quotes."""
     match = _FILE_RESULT.match(data, at, stop)
     return match[2] if match else None
+
+
+def follows_message(data: bytes, start: int, at: int) -> bool:
+    """Do only scalar members stand between the end of something like a message and data[at]?"""
+    close = data.rfind(_MESSAGE_END, max(start, at - limits.SCAN_TAIL_BYTES), at)
+    return close >= 0 and _BETWEEN.fullmatch(data, close + 2, at) is not None
 
 
 def is_dull_result(data: bytes, at: int, stop: int) -> bool:
@@ -234,6 +240,7 @@ _TOOL_CONTENT = re.compile(
 )
 _CONTENT_ENDS = (b'"}', b'","is_error":false}', b'","is_error":true}')
 _MESSAGE_END = b']},"uuid":"'
+_BETWEEN = re.compile(rb"(?:," + _MEMBER + rb")*+,")
 _FILE = (
     rb'\{(?:"type":"text",("file":\{)|(?:"type":"(?:create|update)",)?+)'
     rb'"filePath":"((?:[^"\\]|\\.)*+)"'

@@ -55,7 +55,7 @@ class Scan:
             self._hold(data[:start] or data)
             if start == 0:
                 return
-            self.take_held()
+            self.take_held(ended=True)
         end = max(start, data.rfind(b"\n") + 1)
         if end > start:
             Walk(self, data, self.size - start).lines(start, end)
@@ -65,12 +65,8 @@ class Scan:
     def end(self) -> Scan:
         """A copy that takes what follows the last line end as a line: for facts, not to be fed."""
         ended = self.copy()
-        if self.unended:
-            ended.held.append(b"\n")
-            ended.unended += 1
-            ended.size += 1
-            ended.take_held()
-            ended.size, ended.unended, ended.unparsable = self.size, self.unended, self.unparsable
+        ended.take_held(ended=False)
+        ended.unended, ended.unparsable = self.unended, self.unparsable
         return ended
 
     def copy(self) -> Scan:
@@ -130,11 +126,11 @@ class Scan:
             del self.files[next(iter(self.files))]
             self.files_more += 1
 
-    def take_long(self, ends: bytes) -> None:
+    def take_long(self, ends: bytes, length: int) -> None:
         """Count a line too long to be kept by its two ends; it tells no facts."""
         self.records += 1
-        self.torn = 0
-        kind, session = claude_lines.tell(ends)
+        self.torn = 0 if ends.endswith(b"}") else length
+        kind, session = (None, None) if self.torn else claude_lines.tell(ends)
         self.unparsable += kind is None
         self.count(kind, session, 1)
 
@@ -157,14 +153,17 @@ class Scan:
         if sum(map(len, self.held)) > limits.SCAN_LINE_BYTES:
             self.held = claude_state.shorten(self.held)
 
-    def take_held(self) -> None:
-        """The held line has ended."""
+    def take_held(self, *, ended: bool) -> None:
+        """Take the held line. One that has not ended is not believed without parsing it."""
         line, length = b"".join(self.held), self.unended
         self.held, self.unended = [], 0
-        if length == len(line):
+        if length > len(line):
+            ends = line.rstrip(b"\r\n")
+            self.take_long(claude_lines.ends(ends), length - len(line) + len(ends))
+        elif ended:
             Walk(self, line, self.size - length).lines(0, length)
-        else:
-            self.take_long(claude_lines.ends(line.rstrip(b"\r\n")))
+        elif line:
+            Walk(self, line, self.size - length).last_line()
 
 
 def _add(into: dict[str, _V], news: Mapping[str, _V], limit: int) -> None:

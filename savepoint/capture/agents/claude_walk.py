@@ -50,22 +50,26 @@ class Walk:
 
     def lines(self, start: int, end: int) -> None:
         """Walk data[start:end], which ends with a line end."""
-        data, at, told = self._data, start, False
+        data, at = self._data, start
         glue = claude_lines.glued(data, start)
         while at < end:
             stop = data.find(b"\n", at)
             if stop - at > limits.SCAN_LINE_BYTES:
-                self._scan.take_long(claude_lines.ends(data[at:stop].rstrip(b"\r")))
+                line = data[at:stop].rstrip(b"\r")
+                self._scan.take_long(claude_lines.ends(line), len(line))
+            elif stop < glue and data[stop - 1] == _BRACE and self._tell(at, stop):
+                self._scan.torn = 0
             else:
-                told = stop < glue and data[stop - 1] == _BRACE and self._tell(at, stop)
-                if not told:
-                    self._parse(at, stop)
+                self._parse(at, stop)
             if glue < stop:
                 glue = claude_lines.glued(data, stop)
             at = stop + 1
         self._settle(start, end)
-        if told:
-            self._scan.torn = 0
+
+    def last_line(self) -> None:
+        """Take `data`, a line that lacks its end."""
+        self._parse(0, len(self._data))
+        self._settle(0, len(self._data))
 
     def _tell(self, at: int, stop: int) -> bool:
         """Count a line by its two ends. False, and nothing is changed: it has to be parsed."""
@@ -104,6 +108,8 @@ class Walk:
         value = found + len(_RESULT)
         path = claude_lines.result_path(data, value, stop)
         if path is not None:
+            if not claude_lines.follows_message(data, at, found):
+                return False
             self._glimpses.setdefault(path, []).append((at, stop))
             return True
         dull = claude_lines.is_dull_result(data, value, stop)
@@ -226,9 +232,9 @@ class Walk:
         for path, sights in self._sights.items():
             sight = self._newest(path, sights)
             if sight is not None and not (sight.repeats and path in self._scan.files):
-                news.append((sight.start, path, sight))
-        for start, path, sight in sorted(news):
-            note = FileNote(sight.kind, self._base + start, sight.stop - start)
+                news.append((path, sight))
+        for path, sight in sorted(news, key=lambda seen: seen[1].start):
+            note = FileNote(sight.kind, self._base + sight.start, sight.stop - sight.start)
             self._scan.see_file(path, note)
 
     def _newest(self, path: str, sights: list[Sight]) -> Sight | None:
@@ -237,7 +243,7 @@ class Walk:
             proven = sight if sight.kind else self._prove(path, sight)
             if proven is not None and not proven.repeats:
                 return proven
-            repeat = repeat or proven
+            repeat = proven or repeat
         return repeat
 
     def _prove(self, path: str, sight: Sight) -> Sight | None:
@@ -258,7 +264,8 @@ class Walk:
         found = end - 1
         for _ in range(limits.SCAN_BACKTRACKS):
             end = max(start, data.rfind(b"\n", start, found) + 1)
-            value = self._member(key, end, data.find(b"\n", found))
+            stop = data.find(b"\n", found)
+            value = self._member(key, end, stop if stop >= 0 else len(data))
             found = data.rfind(needle, start, end)
             if value is not None or found < 0:
                 return value
