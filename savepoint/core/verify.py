@@ -37,7 +37,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from savepoint.core import limits, packs, snapshot, spelling
+from savepoint.core import packs, snapshot, spelling
 from savepoint.core.chain import Break, Chain, Gap
 from savepoint.core.errors import SavepointError, TamperedError, UnsupportedFormatError
 from savepoint.core.verdicts import (
@@ -130,6 +130,9 @@ class Index:
             self._by_seq.setdefault(one.seq, []).append((one, line))
         if isinstance(data, Lack):
             self._add(0, absent("VERIFY-1", names.index_file, data))
+            for rule in INDEX_RULES[1:]:
+                self._add(0, unchecked(rule, f"{names.index_file} has no bytes to check"))
+            return
         for fault in self.chain.breaks:
             self._add_break(fault)
         self._check_tail()
@@ -390,11 +393,10 @@ def pack(name: str, data: bytes | Lack, where: str) -> Finding:
 def open_segment(one: Segment, data: bytes, where: str) -> bytes:
     """VERIFY-8: the raw bytes of a segment of the pack `data`. Raises TamperedError.
 
-    The size is looked at before the frame is opened: a frame of some KB can open to terabytes.
+    A frame of some KB can open to terabytes: it is opened no further than the segment's size, and
+    a Segment is bounded.
     """
     at = f"{where}, frame at {one.offset}"
-    if one.bytes > limits.SEGMENT_HARD_BYTES:
-        raise TamperedError(f"{at}: {one.bytes} bytes are no segment")
     try:
         raw = packs.decompress(data[one.offset : one.offset + one.length], one.bytes)
     except TamperedError as failure:

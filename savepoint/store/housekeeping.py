@@ -55,7 +55,7 @@ def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) 
     """Everything that the rules do not say. indexes: by slug. now: Unix seconds."""
     for folder, reason in seen.unlisted:
         yield damage(f"{folder} cannot be listed: {reason}", _DISK)
-    yield from _config(store, indexes)
+    yield from _config(store, seen, indexes)
     for slug, index in indexes.items():
         yield from _key(store.instance(slug), index)
     yield from _heads(store, seen)
@@ -64,7 +64,7 @@ def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) 
     yield from _leftovers(seen, indexes, now)
 
 
-def _config(store: Store, indexes: Mapping[str, Index]) -> Iterator[Item]:
+def _config(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterator[Item]:
     """The config names an instance that exists; stores.json, its cache, leads back to the store."""
     config = _document(store.config)
     if isinstance(config, Lack):
@@ -77,7 +77,7 @@ def _config(store: Store, indexes: Mapping[str, Index]) -> Iterator[Item]:
     if type(version) is int and version > 1:
         yield damage(f"config.json is of version {version}", _UNSUPPORTED)
         return
-    if config.get("instance") not in indexes:
+    if config.get("instance") not in indexes and not seen.unlisted:
         yield damage("config.json names an instance that has no record here")
     try:
         paths = {str(_members(one)["path"]) for one in _items(config["projects"])}
@@ -140,7 +140,7 @@ def _heads(store: Store, seen: Survey) -> Iterator[Item]:
     """A trusted head whose instance is gone; one that cannot be understood counts as missing."""
     for path in seen.trusted:
         slug = os.path.basename(path).removesuffix(".json")
-        if slug not in seen.instances:
+        if slug not in seen.instances and not seen.unlisted:
             yield damage(f"{path} has seen an instance that is gone", _ROLLED_BACK)
         elif trusted_head(store.instance(slug)) is None:
             yield note(f"{path} is damaged, which counts as missing")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture.loaded import store_bytes
-from savepoint.core import limits, record, segments, spelling
+from savepoint.core import limits, record, segments, snapshot, spelling
 from savepoint.core.snapshot import FORMAT, TYPE
 from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump
@@ -18,7 +19,7 @@ from savepoint.store.layout import Home, InstancePaths
 from savepoint.store.packs import PackWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment
@@ -84,6 +85,13 @@ def new(home: Path, project: Path) -> Built:
     return Built(store.instance(folder.name), {})
 
 
+def copy(built: Built, home: Path) -> Built:
+    """The same store in another home."""
+    shutil.copytree(built.paths.store.home, home)
+    store = Home(str(home)).store(built.paths.store.id)
+    return Built(store.instance(built.paths.slug), dict(built.known))
+
+
 def save(
     built: Built,
     transcript: bytes,
@@ -127,6 +135,39 @@ def store_of(home: Path, project: Path, count: int) -> Built:
         transcript += b'{"message": %d}\n' % number
         save(built, transcript, loaded={"a.py": b"print(%d)\n" % number})
     return built
+
+
+def forge(built: Built, data: bytes, **members: Json) -> Record:
+    """A savepoint that the key signed for any bytes as its snapshot; `members` of its record."""
+    seq = len(built.lines) + 1
+    timestamp = spelling.time_text(NOW + seq)
+    name = f"logs/precompact-saves/snapshot_{timestamp.replace(':', '-')}.json"
+    body: dict[str, Json] = {
+        "session_id": SESSION,
+        "from": None,
+        "trigger": "manual",
+        "snapshot_hash": "sha256:" + hashlib.sha256(data).hexdigest(),
+        "snapshot_size_bytes": len(data),
+        "snapshot_file": name,
+        "layer_1_status": "SAVED_LOCALLY",
+        "tokens_used_this_session": 1000,
+        "tokens_remaining": None,
+        "context_utilization_percent": None,
+        "consciousness_preserved": True,
+    }
+    Path(built.paths.path, name).write_bytes(data)
+    one = built.make("save", seq, built.records()[-1].hash, body | members, built.seed)
+    built.write_lines(*built.lines, one.line)
+    return one
+
+
+def spoilt(built: Built, change: Callable[[dict[str, Json]], None]) -> Record:
+    """A savepoint that the key signed for the newest one's document after `change`."""
+    document = snapshot.parse(built.snapshot(built.records()[-1]).read_bytes()).document
+    document.pop("integrity")
+    document["timestamp_iso8601"] = spelling.time_text(NOW + len(built.lines) + 1)
+    change(document)
+    return forge(built, snapshot.seal(document, spelling.time_text(NOW)).data)
 
 
 def flip(path: Path, at: int) -> None:

@@ -7,6 +7,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from savepoint.core import keys, record, spelling
 from savepoint.core.chain import Gap
@@ -398,6 +400,20 @@ def test_verify_4_recreated_head_still_shows_a_later_rollback() -> None:
 def test_verify_4_unreadable_trusted_head_could_not_be_checked() -> None:
     lack = Lack("cannot be read: input/output error", unreadable=True)
     assert judge(WHOLE, lack) == (Verdict.UNVERIFIABLE, {"VERIFY-4"})
+
+
+@given(
+    start=st.integers(0, len(WHOLE)),
+    length=st.sampled_from([0, 1, 2, 64, 700, 1400]),
+    put=st.one_of(st.binary(max_size=8), st.sampled_from([one.line + b"\n" for one in CHAIN])),
+)
+def test_verify_1_to_4_nothing_but_what_was_signed_is_ever_verified(
+    start: int, length: int, put: bytes
+) -> None:
+    data = WHOLE[:start] + put + WHOLE[start + length :]
+    found = Index(data, SEEN, NAMES)
+    if Witness(found.findings()).verdict is Verdict.VERIFIED:
+        assert [one.line for one, _ in found.records] == [one.line for one in CHAIN]
 
 
 def test_gap_is_told_from_no_gap() -> None:
