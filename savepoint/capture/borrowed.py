@@ -32,8 +32,12 @@ _OPTIONS = (
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "protocol.allow=never"),
 )
-# How the file system under the worktree behaves: the only settings that are taken over.
-_BOOLEANS = ("filemode", "symlinks", "ignorecase", "precomposeunicode", "trustctime")
+# The only settings taken over: how the file system under the worktree behaves, and that files which
+# a sparse checkout leaves out, but which are there, are to be looked at.
+_BOOLEANS = (
+    *("filemode", "symlinks", "ignorecase", "precomposeunicode", "trustctime"),
+    "sparsecheckout",
+)
 _BOOLEAN_WORDS = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 
 # Git reads the contents of entries that are not older than the index, through the filters that

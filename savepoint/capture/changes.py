@@ -7,6 +7,7 @@ holds it. Whatever cannot be stored is named with its reason.
 from __future__ import annotations
 
 import binascii
+import errno
 import hashlib
 import os
 import stat
@@ -30,6 +31,7 @@ TOO_MANY = f"more than {limits.CHANGES_FILES} files"
 TOO_LARGE = f"more than {limits.CHANGES_BYTES} bytes"
 NESTED = "is a repository of its own"
 
+_NOT_REGULAR = "is not a regular file"
 _SYMLINK = "120000"
 _GITLINK = "160000"
 # Kernels stamp files with their last clock tick: two writes within one may leave the same time.
@@ -79,13 +81,16 @@ class IndexFacts(NamedTuple):
             return seconds < self.mtime // 10**9
         return seconds * 10**9 + nanoseconds + _TICK < self.mtime
 
-    def holds(self, mode: str, data: bytes, old_mode: str, old_id: str) -> bool:
+    def holds(
+        self, mode: str, size: int, pieces: Iterable[bytes], old_mode: str, old_id: str
+    ) -> bool:
         """Are these a blob's mode and bytes? An id is git's hash of them; nothing is fetched."""
         kept = len(mode) if self.trust_modes else 3  # what kind of file it is
         if mode[:kept] != old_mode[:kept]:
             return False
-        digest = hashlib.new(self.algorithm, b"blob %d\0" % len(data), usedforsecurity=False)
-        digest.update(data)
+        digest = hashlib.new(self.algorithm, b"blob %d\0" % size, usedforsecurity=False)
+        for piece in pieces:
+            digest.update(piece)
         return digest.hexdigest() == old_id
 
 
@@ -175,7 +180,7 @@ class Collector:
             if path.endswith(b"/"):
                 self._exclude_if(path, NESTED)
             elif path and not self._exclude_if(path, self._forbidden(path)):
-                found = self._exhausted() or self._read(path)
+                found = self._exhausted() or self._read(path, self._bytes_left)
                 if found is not None:
                     self._keep(path, "untracked", found)
 
@@ -191,14 +196,36 @@ class Collector:
         return entry.mode != gitindex.SPARSE_TREE and not index.vouches_for(entry, seen)
 
     def _take_working(self, path: bytes, before: tuple[str, str], index: IndexFacts) -> None:
-        found = self._exhausted() or self._read(path)
+        found = self._exhausted() or self._read(path, limits.CHANGES_BYTES)
         if found is None:
             self.deleted.add(path)
-        elif not isinstance(found, str) and index.holds(*found, *before):
+        elif self._is_unchanged(path, found, before, index):
             return
         elif not self._exclude_if(path, self._forbidden(path)):
             self._keep(path, "working", found)
         self.dirty = True
+
+    def _is_unchanged(
+        self,
+        path: bytes,
+        found: tuple[str, bytes] | str,
+        before: tuple[str, str],
+        index: IndexFacts,
+    ) -> bool:
+        if not isinstance(found, str):
+            mode, data = found
+            return index.holds(mode, len(data), [data], *before)
+        if found != TOO_LARGE:
+            return False
+        try:
+            fd, seen = _open_regular(os.path.join(self._top, path))
+        except OSError:
+            return False
+        try:
+            pieces = iter(lambda: b"" if self._exhausted() else os.read(fd, limits.MIB), b"")
+            return index.holds(_mode(seen), seen.st_size, pieces, *before)
+        finally:
+            os.close(fd)
 
     def _keep(self, path: bytes, kind: str, found: tuple[str, bytes] | str) -> None:
         self.dirty = True
@@ -207,8 +234,8 @@ class Collector:
         elif not self._exclude_if(path, key_reason(found[1])) and self._claim(path, len(found[1])):
             self.changes.append(Change(path, kind, *found))
 
-    def _read(self, path: bytes) -> tuple[str, bytes] | str | None:
-        """Mode and bytes of a file; or why they cannot be had; None if it is gone."""
+    def _read(self, path: bytes, limit: int) -> tuple[str, bytes] | str | None:
+        """Mode and at most `limit` bytes of a file; or why not; None if it is gone."""
         whole = os.path.join(self._top, path)
         if not self._is_plain(os.path.dirname(whole)):
             return "lies behind a symbolic link"
@@ -217,8 +244,8 @@ class Collector:
             if stat.S_ISLNK(seen.st_mode):
                 return _SYMLINK, os.readlink(whole)
             if not stat.S_ISREG(seen.st_mode):
-                return "is not a regular file"
-            return _read_regular(whole, self._bytes_left) or TOO_LARGE
+                return _NOT_REGULAR
+            return _read_regular(whole, limit) or TOO_LARGE
         except FileNotFoundError:
             return None
         except OSError as failure:
@@ -266,18 +293,28 @@ class Collector:
 
 
 def _read_regular(path: bytes, limit: int) -> tuple[str, bytes] | None:
-    """A file that was regular when it was looked at; None if it has more than `limit` bytes."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    """Mode and bytes of a file; None if it has more than `limit` bytes. Raises OSError."""
+    fd, seen = _open_regular(path)
     try:
-        seen = os.fstat(fd)
-        if not stat.S_ISREG(seen.st_mode):
-            raise OSError(0, "is not a regular file")
         chunks = []
-        left = limit + 1
-        while left > 0 and (chunk := os.read(fd, min(left, max(seen.st_size, 1) + 1))):
+        left = limit + 1 if seen.st_size <= limit else 0
+        while left > 0 and (chunk := os.read(fd, min(left, seen.st_size + 1))):
             chunks.append(chunk)
             left -= len(chunk)
     finally:
         os.close(fd)
-    mode = "100755" if seen.st_mode & stat.S_IXUSR else "100644"
-    return (mode, b"".join(chunks)) if left > 0 else None
+    return (_mode(seen), b"".join(chunks)) if left > 0 else None
+
+
+def _open_regular(path: bytes) -> tuple[int, os.stat_result]:
+    """A file that was regular when it was looked at: what stands there by now must be as well."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    seen = os.fstat(fd)
+    if not stat.S_ISREG(seen.st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, _NOT_REGULAR)
+    return fd, seen
+
+
+def _mode(seen: os.stat_result) -> str:
+    return "100755" if seen.st_mode & stat.S_IXUSR else "100644"

@@ -39,6 +39,7 @@ _EMPTY_TREE = {  # what a first commit differs from; git knows it without having
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
+_STAGED_ONLY = ("--ita-invisible-in-index",)  # what `git add -N` announced is not staged yet
 _STAGED, _WORKING, _UNTRACKED = "staged changes", "changed files", "untracked files"
 
 
@@ -113,7 +114,7 @@ class Pending:
             return
         if not self._head.problem:
             tree = self._head.commit or _EMPTY_TREE[algorithm]
-            self._start(ours, _STAGED, "diff-index", "--cached", *_RAW, tree)
+            self._start(ours, _STAGED, "diff-index", "--cached", *_STAGED_ONLY, *_RAW, tree)
         self._start(ours, _WORKING, "diff-files", *_RAW)
         rules = ("--exclude-standard", *self._without_home(worktree.top))
         self._start(ours, _UNTRACKED, "ls-files", "-o", "-z", *rules)

@@ -63,7 +63,7 @@ def test_head_detached_unborn_and_through_another_ref(tmp_path: Path) -> None:
     assert head(repo) == gitfiles.Head(commit, None, "")
 
 
-@pytest.mark.parametrize("content", ["", "garbage", "ref: ", "ref: ../../x", "ref: /etc/passwd", "a"])
+@pytest.mark.parametrize("content", ["", "garbage", "ref: ", "ref: ../../x", "ref: /etc/x", "a"])
 def test_damaged_head_says_so(tmp_path: Path, content: str) -> None:
     repo = Repo.with_commit(tmp_path / "p")
     (repo.path / ".git/HEAD").write_text(content)
@@ -89,7 +89,7 @@ CONFIG = r"""
 y
 [branch.Old] remote = origin
 	empty =
-	odd = a\tb "  kept  " c   
+	odd = a\tb "  kept  " c
 ; [no] section = here
 [sec "sub]bracket"] k = "v;#"
 [a]k=1

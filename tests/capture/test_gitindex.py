@@ -25,6 +25,10 @@ def shared_of(repo: Repo) -> dict[str, bytes]:
     return {file.name.removeprefix("sharedindex."): file.read_bytes() for file in files}
 
 
+def nothing(_id: str) -> None:
+    """No shared index."""
+
+
 def entries(repo: Repo, since: int = 0, id_bytes: int = 20) -> list[gitindex.Entry]:
     data = (repo.path / ".git/index").read_bytes()
     return gitindex.suspects(data, id_bytes, since, shared_of(repo).get)
@@ -118,7 +122,7 @@ def test_split_index_without_its_shared_part(tmp_path: Path) -> None:
     repo.git("update-index", "--split-index")
     data = (repo.path / ".git/index").read_bytes()
     with pytest.raises(MalformedError, match="shared index"):
-        gitindex.suspects(data, 20, 0, {}.get)
+        gitindex.suspects(data, 20, 0, nothing)
 
 
 def test_only_suspects_are_given(tmp_path: Path) -> None:
@@ -142,12 +146,12 @@ def test_only_suspects_are_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"DIRC", b"DIRC\0\0\0\x05\0\0\0\0", b"x" * 100])
 def test_garbage(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        gitindex.suspects(data, 20, 0, {}.get)
+        gitindex.suspects(data, 20, 0, nothing)
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[bytes, dict[str, bytes]]]:
-    made = []
+    made: list[tuple[bytes, dict[str, bytes]]] = []
     for number, options in enumerate((["--index-version", "2"], ["--index-version", "4"])):
         repo = Repo.make(tmp_path_factory.mktemp(f"sample{number}"))
         fill(repo)
@@ -194,4 +198,4 @@ def test_names_that_expand_without_end() -> None:
     more = (b"\0" * 40 + b"\x11" * 20 + b"\0\0" + b"\0" + b"m\0") * 1000
     data = b"DIRC\0\0\0\x04" + (1001).to_bytes(4, "big") + first + more
     with pytest.raises(MalformedError, match="too long"):
-        gitindex.suspects(data, 20, 2**33, {}.get)
+        gitindex.suspects(data, 20, 2**33, nothing)
