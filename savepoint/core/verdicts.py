@@ -140,6 +140,21 @@ class Report(NamedTuple):
         return worst([self.chain.verdict, *(one.verdict for one in self.savepoints)])
 
     @property
+    def further(self) -> tuple[Finding, ...]:
+        """Faults of the index behind every savepoint that was asked for: no savepoint lists them,
+        but they count.
+        """
+        listed = {
+            finding
+            for one in self.savepoints
+            for witness in one.witnesses.values()
+            for finding in witness.findings
+        }
+        return tuple(
+            one for one in self.chain.findings if one.result != "pass" and one not in listed
+        )
+
+    @property
     def exit_code(self) -> int:
         """0 VERIFIED, 3 PENDING, 20, 21, 22; 23 where a newer version is all that is in the way."""
         verdict = self.verdict

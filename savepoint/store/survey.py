@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ".tmp-"  # in the name of what was being written when a process died
 _OTHERS = 0o077  # permission bits that nothing of ours has
+_GIT = "repo.git"  # git's own; its contents are not looked at here
 _KEY = "[A-Za-z0-9-]{1,64}"
 _SLUG = r"instances/[a-z0-9-]+"
 _HEX = "[0-9a-f]"
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
-    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch"
+    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|repo\.git"
     rf"|instances|{_SLUG}(/logs(/precompact-saves)?)?"
 )
 _FILES = re.compile(
-    rf"config\.json|lock|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
+    rf"config\.json|lock|worker\.(lock|next)|outbox\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
     rf"|sessions/{_KEY}(\.guidance)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
     rf"|{_SLUG}/BOOTSTRAP_VERIFICATION\.json|{_SLUG}/logs/consciousness_continuity\.log"
@@ -93,7 +94,9 @@ def _tops(home: str, tops: list[str]) -> Iterator[_Entry]:
 
 
 def _walk(home: str, folder: str, unlisted: list[tuple[str, str]]) -> Iterator[_Entry]:
-    """What is below a folder; nothing below what is temporary. Files that go meanwhile are not."""
+    """What is below a folder, but not below what is temporary or git's. What goes meanwhile is not
+    there.
+    """
     try:
         with os.scandir(os.path.join(home, folder)) as listed:
             names = sorted(one.name for one in listed)
@@ -109,7 +112,7 @@ def _walk(home: str, folder: str, unlisted: list[tuple[str, str]]) -> Iterator[_
         except FileNotFoundError:
             continue
         yield _Entry(path, seen)
-        if stat.S_ISDIR(seen.st_mode) and not _is_temporary(path):
+        if stat.S_ISDIR(seen.st_mode) and not _is_temporary(path) and name != _GIT:
             yield from _walk(home, path, unlisted)
 
 

@@ -399,6 +399,13 @@ def test_what_does_not_belong_here_is_a_note(built: Built, name: str) -> None:
     assert "does not belong into a store" in told(found, "note")
 
 
+def test_what_belongs_to_git_and_the_worker_is_left_to_them(built: Built) -> None:
+    for name in ("worker.lock", "worker.next", "outbox.db", "outbox.db-wal", "repo.git/HEAD"):
+        store_file(built, name)
+    Path(built.paths.store.path, "repo.git").chmod(0o700)
+    assert check(built).items == ()
+
+
 def test_link_in_the_store_is_not_followed(built: Built, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/file").touch()

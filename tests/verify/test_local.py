@@ -121,6 +121,9 @@ def test_damage_at_the_end_of_the_index_is_not_missed_by_asking_for_the_newest(
     report = verify_local(built.paths, lambda saves: saves[-1:])
     assert of(report) == {3: Verdict.VERIFIED}
     assert (report.verdict, report.exit_code) == (Verdict.TAMPERED, 20)
+    (fault,) = report.further
+    assert f"{built.paths.slug}/logs/precompact-savepoint.jsonl line 4" in fault.detail
+    assert verify_local(built.paths, None).further == (fault,)
 
 
 @pytest.mark.parametrize("at", [0, 1500, -1], ids=["first", "middle", "last"])
