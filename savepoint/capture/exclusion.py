@@ -35,23 +35,23 @@ class Exclusion:
     """The rules for one project: the fixed ones, its config's `exclude`, and our own folder."""
 
     def __init__(self, project: str, globs: Sequence[str] = (), home: str = "") -> None:
-        """`project` is its real path, `home` that of $SAVEPOINT_HOME.
+        """`project` is its real path, `home` any path of $SAVEPOINT_HOME.
 
         A glob is a name or path with `*`, `?`, `[…]` and `**`. It excludes what it matches, at any
         depth or, starting with `/`, from the project's root, and everything below that.
         """
         self._project = project
-        self.home = home
+        self._home = os.path.realpath(home) if home else ""
         self._globs = [(_compiled(glob), glob) for glob in globs if glob.strip("/")]
 
     def moved(self, root: str) -> Exclusion:
         """The same rules for another root: that of a worktree which is not the project's folder."""
-        return Exclusion(root, [glob for _, glob in self._globs], self.home)
+        return Exclusion(root, [glob for _, glob in self._globs], self._home)
 
     def reason(self, path: str | bytes) -> str | None:
         """Why the file at `path` (absolute, or from the project's root) must not be captured."""
         whole = os.path.normpath(os.path.join(self._project, os.fsdecode(path)))
-        if self.home and _is_below(whole.casefold(), self.home.casefold()):
+        if self._home and _is_below(whole.casefold(), self._home.casefold()):
             return _OWN
         relative = whole
         if _is_below(whole, self._project):

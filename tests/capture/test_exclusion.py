@@ -126,11 +126,11 @@ def test_globs_match_no_more_than_they_say(glob: str, path: str) -> None:
 
 def test_names_above_the_project_do_not_count() -> None:
     """A project may itself lie in a folder called legal_case."""
-    inside = Exclusion("/home/legal_case/p")
+    inside = Exclusion("/srv/legal_case/p")
     assert inside.reason("src/a.py") is None
-    assert inside.reason("/home/legal_case/p/src/a.py") is None
-    assert inside.moved("/home/legal_case/other").reason("a.py") is None
-    assert inside.reason("/home/legal_case/other/a.py") is not None
+    assert inside.reason("/srv/legal_case/p/src/a.py") is None
+    assert inside.moved("/srv/legal_case/other").reason("a.py") is None
+    assert inside.reason("/srv/legal_case/other/a.py") is not None
 
 
 def test_absolute_and_winding_paths_are_the_same_file() -> None:
@@ -146,6 +146,13 @@ def test_our_own_folder_is_left_out_wherever_it_is() -> None:
         assert rules.reason(path) == "belongs to savepoint"
     assert rules.reason(".savepoint2/x") is None
     assert rules.moved("/home").reason("ada/.savepoint/x") == "belongs to savepoint"
+
+
+def test_our_own_folder_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    rules = Exclusion(str(tmp_path), [], str(tmp_path / "link"))
+    assert rules.reason("real/keys/x") == "belongs to savepoint"
 
 
 def test_moved_keeps_the_globs() -> None:
