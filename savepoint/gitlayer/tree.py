@@ -1,0 +1,72 @@
+"""The tree of a commit: its paths, and the blobs that stand there."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from savepoint.core import limits
+from savepoint.core.errors import CommitError
+
+if TYPE_CHECKING:
+    from savepoint.gitlayer.repository import Repository
+
+OPEN_CHUNK = "logs/precompact-savepoint.jsonl"
+SNAPSHOTS = "logs/precompact-saves"
+PACKS = "objects"
+README = "README.md"
+RECOVER = "RECOVER.tsv.age"
+BOOTSTRAP = "BOOTSTRAP_VERIFICATION.json"
+
+_CLOSED_CHUNKS = "logs/precompact-savepoint/"
+_FILE_MODE = b"100644"
+
+
+def closed_chunk(first: int) -> str:
+    """Where a closed chunk of the index stands that begins with record `first`."""
+    return f"{_CLOSED_CHUNKS}{first}.jsonl"
+
+
+def is_index(path: str) -> bool:
+    """Does this file hold records?"""
+    return path == OPEN_CHUNK or path.startswith(_CLOSED_CHUNKS)
+
+
+def pack(name: str) -> str:
+    """Where a pack stands."""
+    return f"{PACKS}/{name[:2]}/{name}.pack.age"
+
+
+def pack_at(path: str) -> str:
+    """The name of the pack that stands at `path`, or nothing."""
+    name = path.rpartition("/")[2].removesuffix(".pack.age")
+    return name if path == pack(name) else ""
+
+
+def snapshot(file: str) -> str:
+    """Where the snapshot stands that a record calls `file`."""
+    return f"{file}.zst.age"
+
+
+def packs_in(files: dict[str, str]) -> dict[str, str]:
+    """Pack → blob, from path → blob."""
+    return {name: blob for path, blob in files.items() if (name := pack_at(path))}
+
+
+def list_files(repo: Repository, commit: str, *below: str) -> dict[str, str]:
+    """Path → blob of the files of a commit. Raises CommitError, DiskError."""
+    limit = limits.TREE_FILES * 200
+    listing = repo.run("ls-tree", "-r", "-z", "--full-tree", commit, *below, limit=limit)
+    files = {}
+    for entry in listing.split(b"\0")[:-1]:
+        kind, _, path = entry.partition(b"\t")
+        mode, _, rest = kind.partition(b" blob ")
+        if mode != _FILE_MODE:  # a link, a submodule: a clone could be made to read through it
+            raise CommitError(f"commit {commit} has an entry that is no plain file")
+        files[path.decode("utf-8", "backslashreplace")] = rest.decode()
+    return files
+
+
+def blob_id(data: bytes) -> str:
+    """What git calls these bytes: it locates them, and proves nothing."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
