@@ -340,7 +340,7 @@ def _pack(
         "bytes": len(raw),
         "lines": raw.count(b"\n"),
         "pack": sha256(data),
-        "offset": len(head) + shift,
+        "offset": max(24, len(head) + shift),
         "length": max(1, len(frame)),
     }
     return {"name": name, "expect": expect, "hex": data.hex(), "segment": segment}

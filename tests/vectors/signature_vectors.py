@@ -66,7 +66,11 @@ def domain_vectors() -> list[Members]:
 
 def ed25519_vectors() -> list[Members]:
     """`flags` have the names of C2SP/CCTV's; high_S and wrong are ours. No domain is signed."""
-    return [*_plain(), *_mixed_order(), *_low_order(), *_non_canonical(), *_scalars()]
+    vectors = [*_plain(), *_mixed_order(), *_low_order(), *_non_canonical(), *_scalars()]
+    return [
+        {"name": " ".join([str(number), *one["flags"]]), **one}  # type: ignore[misc]  # texts
+        for number, one in enumerate(vectors)
+    ]
 
 
 def _vector(expect: str, flags: str, key: bytes, signature: bytes, message: bytes) -> Members:
@@ -237,7 +241,9 @@ def ledger_vectors() -> list[Members]:
     last = _entry(3, 3, _metadata(str(second["entry_hash"]), "cc" * 32, 10), GABRIEL, flags=1)
     predecessor = base58(account_address(GABRIEL, PROGRAM)[0])
     successor = _metadata(ZEROS, "dd" * 32, 1) | {"pred": predecessor}
-    return [first, second, last, _entry(1, 4, successor, STRANGER, flags=0)]
+    entries = [first, second, last, _entry(1, 4, successor, STRANGER, flags=0)]
+    names = ("savepoint", "savepoint_after_it", "retire", "successor")
+    return [{"name": name, **one} for name, one in zip(names, entries, strict=True)]
 
 
 def _metadata(previous: str, record_hash: str, seq: int) -> Members:

@@ -127,7 +127,9 @@ def _spill(name: str, expect: str, path: str, data: bytes, count: int) -> Member
     pieces = [one for one in (data[: len(data) // 2], data[len(data) // 2 :]) if one]
     held: Members = {"list": [segment(one) for one in pieces], "count": count}
     opened: Members = {sha256(one): one.decode() for one in pieces}
-    return vector(name, expect, with_member(path, held), opened=opened)
+    data = with_member(path, held)
+    more: Members = {"hash": sha256(data)} if expect == "ok" else {}
+    return vector(name, expect, data, **more, opened=opened)
 
 
 def _sealed_wrongly() -> Iterator[Members]:

@@ -1,0 +1,137 @@
+"""The second verifier agrees with every vector, and docs/format.md with the program's limits."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from savepoint.core import limits, record, snapshot
+from savepoint.store import trusted
+from savepoint.store.layout import Home
+from tests.conformance import verifier
+from tests.conformance.vectors import Vector, load, members, opened
+
+SOURCE = Path(verifier.__file__).read_text(encoding="utf-8")
+
+
+def each(name: str) -> pytest.MarkDecorator:
+    """One test a vector."""
+    return pytest.mark.parametrize("vector", load(name), ids=lambda one: one.name)
+
+
+def _verify(key: bytes, message: bytes, signature: bytes) -> str:
+    return verifier.outcome(verifier.verify, key, message, signature)
+
+
+@each("record.json")
+def test_record(vector: Vector) -> None:
+    found = verifier.outcome(verifier.record, vector.data)
+    if found == "ok":
+        one = verifier.record(vector.data)
+        message = b"\xffsavepoint/record/v1\0" + vector.data[:-144] + b"}"
+        signature = bytes.fromhex(one["signature"])
+        found = _verify(verifier.key_bytes(one["signer"]), message, signature)
+    assert found == vector.expect
+
+
+@each("index.json")
+def test_index(vector: Vector) -> None:
+    found = verifier.index(vector.data)
+    assert found["expect"] == vector.expect
+    if vector.expect in {"ok", "gap"}:
+        told = {name: vector.more.get(name, []) for name in ("records", "torn", "gaps")}
+        assert found == {"expect": vector.expect, **told}
+
+
+@each("snapshot.json")
+def test_snapshot(vector: Vector) -> None:
+    line = vector.more.get("record", "").encode()
+    found = verifier.outcome(verifier.snapshot, vector.data, opened(vector), line)
+    assert found == vector.expect
+
+
+@each("json.json")
+def test_json(vector: Vector) -> None:
+    found = verifier.outcome(verifier.canonical, vector.data, 2**22)
+    assert (found == "ok") == (vector.expect == "ok")
+
+
+@pytest.mark.parametrize("one", members("ed25519.json"), ids=lambda one: one["name"])
+def test_ed25519(one: dict[str, Any]) -> None:
+    key, message, signature = (bytes.fromhex(one[n]) for n in ("key", "message", "signature"))
+    assert (_verify(key, message, signature) == "ok") == (one["expect"] == "ok")
+
+
+@pytest.mark.parametrize(
+    ("group", "kind"), [("times", "time"), ("instances", "instance"), ("keys", "key")]
+)
+def test_spelling(group: str, kind: str) -> None:
+    for one in members("spelling.json", group):
+        fitting = verifier.outcome(lambda: verifier.require(verifier.fits(kind, one["text"])))  # noqa: B023  # called at once
+        assert (fitting == "ok") == (one["value"] is not None), one["text"]
+
+
+def test_verifier_is_small_and_shares_no_code() -> None:
+    assert len(SOURCE.splitlines()) <= 150
+    imported = {
+        (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(ast.parse(SOURCE))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    roots = {name.split(".")[0] for name in imported}
+    assert roots <= sys.stdlib_module_names | {"cryptography"}
+
+
+def _most(kind: str) -> int:
+    return int(verifier.KINDS[kind].split("…")[1])
+
+
+def test_document_has_the_limits_of_the_program() -> None:
+    assert _most("count") == limits.JSON_INTEGER_MOST
+    assert _most("size") == limits.SEGMENT_HARD_BYTES
+    assert _most("length") == limits.FRAME_BYTES
+    assert verifier.KINDS["offset"].startswith(f"{limits.PACK_HEADER_BYTES}…")
+    assert f"{{1,{limits.INSTANCE_NAME_CHARS}}}" in verifier.KINDS["instance"]
+    assert f"{{1,{limits.SESSION_KEY_CHARS}}}" in verifier.KINDS["session"]
+    for what, limit in (
+        ("nesting of JSON", f"{limits.JSON_DEPTH}"),
+        ("record", f"{limits.RECORD_BYTES} bytes"),
+        ("snapshot", f"{limits.SNAPSHOT_BYTES // limits.MIB} MiB ({limits.SNAPSHOT_BYTES} bytes)"),
+        ("spilled list", f"{limits.SPILLED_LIST_BYTES // limits.MIB} MiB"),
+        ("frame", f"{limits.FRAME_BYTES // limits.MIB} MiB"),
+        ("pack", f"takes no frame once it has {limits.PACK_BYTES // limits.MIB} MiB"),
+        ("slug", f"{limits.SLUG_CHARS} characters"),
+    ):
+        assert f"| {what} | {limit}" in verifier.FORMAT
+
+
+def test_document_has_the_kinds_of_record_of_the_program() -> None:
+    described = {
+        (dict(shape)["kind"], dict(shape)["event"])
+        for shape in verifier.SHAPES.values()
+        if "event" in dict(shape)
+    }
+    assert described == set(record.EVENTS.items())
+
+
+def test_document_has_the_lists_that_the_program_may_spill() -> None:
+    marked = {name for shape in verifier.SHAPES.values() for name, kind in shape if kind[-1] == "~"}
+    assert marked == {path[-1] for path in snapshot.SPILLABLE}
+
+
+def test_document_describes_the_trusted_head(home: Path) -> None:
+    paths = Home(str(home)).store("00" * 8).instance("gabriel-215-01234567")
+    trusted.make_folder(paths)
+    head = trusted.first(7, "ab" * 32, recreated=False)
+    head.save(paths)
+    data = Path(paths.trusted).read_bytes()
+    assert data.endswith(b"}\n")
+    assert verifier.fits("trusted", verifier.canonical(data[:-1], 2**22))
+    assert verifier.fits("trusted", json.loads(data) | {"gaps": [{"first": 3, "last": 4}]})
+    assert not verifier.fits("trusted", json.loads(data) | {"gaps": [{"last": 4, "first": 3}]})

@@ -1,0 +1,219 @@
+"""The program agrees with every vector of docs/format.md."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from savepoint.core import (
+    chain,
+    keys,
+    packs,
+    record,
+    segments,
+    snapshot,
+    spelling,
+    strict_json,
+    verify,
+)
+from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
+from savepoint.core.segments import Segment
+from tests.conformance.vectors import FOLDER, Vector, load, members, opened
+from tests.vectors import make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def each(name: str) -> pytest.MarkDecorator:
+    """One test a vector."""
+    return pytest.mark.parametrize("vector", load(name), ids=lambda one: one.name)
+
+
+def outcome(check: Callable[[], object]) -> str:
+    try:
+        check()
+    except UnsupportedFormatError:
+        return "unsupported"
+    except TamperedError:
+        return "tampered"
+    except MalformedError:
+        return "malformed"
+    return "ok"
+
+
+def _hold(held: object) -> None:
+    if not held:
+        raise TamperedError("a check of the vectors did not hold")
+
+
+def test_files_are_what_the_script_makes() -> None:
+    made = make.files()
+    assert {path.name for path in FOLDER.glob("*.json")} == set(made)
+    for name, data in made.items():
+        assert (FOLDER / name).read_bytes() == data, f"{name}: run python -m tests.vectors.make"
+
+
+def test_every_outcome_has_vectors() -> None:
+    for name in ("record.json", "index.json", "snapshot.json"):
+        assert {"ok", "tampered", "unsupported"} <= {one.expect for one in load(name)}
+        names = [one.name for one in load(name)]
+        assert len(names) == len(set(names))
+
+
+@each("record.json")
+def test_record(vector: Vector) -> None:
+    assert outcome(lambda: _hold(record.parse(vector.data).signature_holds())) == vector.expect
+    if vector.expect == "ok":
+        assert record.parse(vector.data).hash == vector.more["hash"]
+
+
+@each("index.json")
+def test_index(vector: Vector) -> None:
+    read = chain.Chain(vector.data)
+    if any(not one.unsupported for one in read.breaks):
+        assert vector.expect == "tampered"
+    elif read.breaks:
+        assert vector.expect == "unsupported"
+    else:
+        assert vector.expect == ("gap" if read.gaps else "ok")
+        assert len(read.records) == vector.more["records"]
+        assert len(read.torn) == vector.more["torn"]
+        assert [list(gap) for gap in read.gaps] == vector.more.get("gaps", [])
+
+
+@each("snapshot.json")
+def test_snapshot(vector: Vector) -> None:
+    assert outcome(lambda: _check_snapshot(vector)) == vector.expect
+    if vector.expect == "ok":
+        assert snapshot.parse(vector.data).hash == vector.more["hash"]
+
+
+def _check_snapshot(vector: Vector) -> None:
+    found, held = snapshot.parse(vector.data), opened(vector)
+    for path in snapshot.SPILLABLE:
+        snapshot.unspill(found.document, path, lambda one: held[one.sha256])
+    for file in snapshot.files(found.document, lambda one: held[one.sha256]):
+        _hold(verify.stored_file(file, "here") is None)
+    if "record" in vector.more:
+        one = record.parse(vector.more["record"].encode())
+        _hold(verify.snapshot_file(one, vector.data, "here").result == "pass")
+        _hold(verify.snapshot_document(one, vector.data, "here")[0] is not None)
+
+
+@each("json.json")
+def test_json(vector: Vector) -> None:
+    parsed = outcome(lambda: strict_json.parse(vector.data))
+    canonical = outcome(lambda: strict_json.parse_canonical(vector.data))
+    found = "respelled" if (parsed, canonical) == ("ok", "malformed") else canonical
+    assert found == vector.expect
+
+
+@each("pack.json")
+def test_pack(vector: Vector) -> None:
+    one = Segment.from_json(vector.more["segment"])
+    assert hashlib.sha256(vector.data).hexdigest() == one.pack
+
+    def open_it() -> None:
+        packs.check_header(vector.data)
+        verify.open_segment(one, vector.data, "here")
+
+    assert outcome(open_it) == vector.expect
+
+
+@pytest.mark.parametrize("one", members("segment.json"), ids=lambda one: one["name"])
+def test_segment(one: dict[str, Any]) -> None:
+    data = b"".join(bytes.fromhex(piece) * count for piece, count in one["runs"])
+    found: list[dict[str, Any]] = []
+    start = 0
+    while (end := segments.cut(data, start, final=True)) is not None:
+        digest = hashlib.sha256(data[start:end]).hexdigest()
+        found.append({"bytes": end - start, "sha256": digest})
+        start = end
+    assert found == one["segments"]
+    assert segments.root(len(data), [piece["sha256"] for piece in found]) == one["root"]
+
+
+def _value(parse: Callable[[str], object], text: str) -> object:
+    try:
+        return parse(text)
+    except MalformedError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "one", members("spelling.json", "times"), ids=lambda one: ascii(one["text"])
+)
+def test_time(one: dict[str, Any]) -> None:
+    assert _value(spelling.time_seconds, one["text"]) == one["value"]
+    if one["value"] is not None:
+        assert spelling.time_text(one["value"]) == one["text"]
+
+
+@pytest.mark.parametrize(
+    "one", members("spelling.json", "instances"), ids=lambda one: ascii(one["text"])
+)
+def test_instance(one: dict[str, Any]) -> None:
+    found = _value(spelling.Instance.parse, one["text"])
+    assert (list(found) if isinstance(found, tuple) else found) == one["value"]
+    if isinstance(found, spelling.Instance):
+        assert str(found) == one["text"]
+
+
+@pytest.mark.parametrize(
+    "one", members("spelling.json", "keys"), ids=lambda one: ascii(one["text"])
+)
+def test_key(one: dict[str, Any]) -> None:
+    found = _value(spelling.key_bytes, one["text"])
+    assert (found.hex() if isinstance(found, bytes) else found) == one["value"]
+    if isinstance(found, bytes):
+        assert spelling.base58(found) == one["text"]
+
+
+@pytest.mark.parametrize("one", members("spelling.json", "slugs"), ids=lambda one: one["slug"])
+def test_slug(one: dict[str, Any]) -> None:
+    instance = spelling.Instance.parse(one["instance"])
+    assert instance.slug(bytes.fromhex(one["key"])) == one["slug"]
+
+
+@pytest.mark.parametrize("one", members("key.json", "derived"), ids=lambda one: one["authority"])
+def test_derivation(one: dict[str, Any]) -> None:
+    root_seed, nonce = bytes.fromhex(one["root_seed"]), bytes.fromhex(one["nonce"])
+    seed = keys.derive_seed(root_seed, nonce, one["instance"])
+    assert seed.hex() == one["seed"]
+    assert spelling.base58(keys.public_key(seed)) == one["authority"]
+
+
+@pytest.mark.parametrize("one", members("key.json", "domains"), ids=lambda one: one["purpose"])
+def test_domain(one: dict[str, Any]) -> None:
+    assert keys.domain(one["purpose"]).hex() == one["domain"]
+    key, signature = spelling.key_bytes(one["key"]), bytes.fromhex(one["signature"])
+    assert keys.verifies(key, one["purpose"], one["text"].encode(), signature)
+    others = {"record", "entry", "anchor", "bootstrap"} - {one["purpose"]}
+    assert not any(keys.verifies(key, other, one["text"].encode(), signature) for other in others)
+
+
+@pytest.mark.parametrize("one", members("ed25519.json"), ids=lambda one: one["name"])
+def test_ed25519(one: dict[str, Any]) -> None:
+    key, message, signature = (bytes.fromhex(one[n]) for n in ("key", "message", "signature"))
+    assert keys.verifies_raw(key, message, signature) == (one["expect"] == "ok")
+
+
+@pytest.mark.parametrize("one", members("ledger.json"), ids=lambda one: one["name"])
+def test_ledger(one: dict[str, Any]) -> None:
+    """The bytes of section 10 hang together: no code of the program reads them yet."""
+    data, told = bytes.fromhex(one["account_data"]), one["metadata"].encode()
+    assert len(data) == 465
+    assert data[209:] == told.ljust(256, b"\0")
+    assert int.from_bytes(data[22:24], "little") == len(told)
+    strict_json.parse_canonical(told)
+    hashed = keys.domain("entry") + data[4:12] + data[32:145] + told
+    assert hashlib.sha256(hashed).hexdigest() == one["entry_hash"]
+    ids = b"".join(spelling.key_bytes(one[n]) for n in ("genesis", "program", "account"))
+    message = ids + data[4:12] + data[32:145] + hashlib.sha256(told).digest()
+    assert (keys.domain("anchor") + message).hex() == one["anchor_message"]
+    authority = spelling.key_bytes(one["authority"])
+    assert keys.verifies(authority, "anchor", message, data[145:209])
+    assert data[145:209].hex() == one["signature"]
