@@ -114,13 +114,21 @@ def instances(store: Store) -> list[InstancePaths]:
 
 def instance_named(store: Store, name: str) -> InstancePaths:
     """The instance of that slug, or of that id (`Gabriel #215`). Raises SelectorError."""
-    known = {one: _name_of(one) for one in instances(store)}
+    known = {one: name_of(one) for one in instances(store)}
     found = [one for one, own in known.items() if name in (one.slug, own)]
     if len(found) == 1:
         return found[0]
     there = ", ".join(f"{own} ({one.slug})" for one, own in known.items())
     count = "no instance" if not found else "more than one instance"
     raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
+
+
+def name_of(paths: InstancePaths) -> str:
+    """`NAME #N` of an instance; empty where its index does not tell."""
+    try:
+        return index.instance(paths)
+    except SavepointError:
+        return ""
 
 
 class Criterion(NamedTuple):
@@ -184,10 +192,3 @@ def _parse(line: bytes) -> Record | None:
         return record.parse(line)
     except SavepointError:
         return None
-
-
-def _name_of(paths: InstancePaths) -> str:
-    try:
-        return index.instance(paths)
-    except SavepointError:
-        return ""  # its index is damaged: the slug still names it

@@ -1,0 +1,100 @@
+"""`savepoint create`: save the state of a session now."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.cli import options, place, terminal
+from savepoint.cli.folded import folded
+from savepoint.core.errors import SavepointError
+
+if TYPE_CHECKING:
+    from savepoint.capture.request import Request
+    from savepoint.core.strict_json import Json
+    from savepoint.save import Saved
+
+_NEWEST = "that of the newest session"
+
+
+def create(
+    transcript: Annotated[
+        str,
+        typer.Option(
+            "--transcript", metavar="FILE", help="The session's file.", show_default=_NEWEST
+        ),
+    ] = "",
+    session: Annotated[
+        str,
+        typer.Option("--session", metavar="ID", help="The session's id.", show_default=False),
+    ] = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Save the state of a session now. There is always a savepoint, also if nothing is new."""
+    asked = place.request(place.find(project), "manual")._replace(
+        transcript=os.path.abspath(transcript) if transcript else "",
+        session_id=session,
+        even_if_unchanged=True,
+    )
+    saved = save_now(asked)
+    if as_json:
+        from savepoint.cli import shapes
+
+        terminal.document(shapes.checked(shapes.Created, created(saved)))
+    else:
+        print_layers(saved)
+    finish_pending(asked)
+
+
+def save_now(asked: Request) -> Saved:
+    """Save, and show on a terminal that it goes on. Raises SavepointError."""
+    from savepoint.save import save_consciousness_state
+
+    with terminal.busy("saving"):
+        saved = save_consciousness_state(asked)
+    assert saved is not None  # noqa: S101  # a person asked, so there is always one
+    for warning in saved.warnings:
+        terminal.note(warning)
+    return saved
+
+
+def finish_pending(asked: Request) -> None:
+    """Finish what earlier fires left. A failure is told; it is not this savepoint's."""
+    from savepoint import save
+
+    try:
+        finished = save.finish_pending(asked)
+    except SavepointError as failure:
+        terminal.note(f"an earlier save is still pending: {failure.message}")
+        return
+    for one in finished:
+        terminal.note(f"savepoint {one.record.seq} finishes what an earlier fire left pending")
+
+
+def created(saved: Saved) -> dict[str, Json]:
+    """The document of `create --json`."""
+    shown = folded(saved.record)
+    return {
+        "status": "SAVEPOINT_CREATED",
+        **shown,
+        "tokens_used": shown["tokens_used_this_session"],
+    }
+
+
+def print_layers(saved: Saved) -> None:
+    """The specification's three lines, only what is true of them."""
+    body = saved.record.body
+    good, not_yet = ("✓", "·") if terminal.speaks("✓·") else ("+", "-")
+    terminal.say(f"{good} Layer 1: Local savepoint created", "green")
+    terminal.say(f"  Hash: {body['snapshot_hash']}")
+    terminal.say(f"  Size: {body['snapshot_size_bytes']} bytes")
+    terminal.say(f"  Location: {os.path.join(saved.paths.path, saved.record.snapshot_file)}")
+    terminal.say(f"{not_yet} Layer 2: QUEUED_FOR_COMMIT: no commit yet")
+    terminal.say(f"{not_yet} Layer 3: DISABLED: no ledger is configured")
+    if not body["consciousness_preserved"]:
+        terminal.note(
+            f"something could not be saved; `savepoint show {saved.record.seq}` says what and why"
+        )

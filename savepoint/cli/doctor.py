@@ -1,0 +1,44 @@
+"""`savepoint doctor`: is everything set up as it must be, and what is to be done if not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from savepoint.cli import machine_checks, options, place, store_checks, terminal
+from savepoint.core.errors import NoStoreError, SavepointError
+
+if TYPE_CHECKING:
+    from savepoint.cli.checks import Check
+
+_COLOURS = {"warn": "yellow", "fail": "red"}
+
+
+def doctor(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Check the set-up, and say what to do about what is wrong."""
+    where = place.folder(project)
+    found = [*machine_checks.run(place.home()), *_of_the_store(where)]
+    if as_json:
+        terminal.document({"checks": [one.to_json() for one in found]})
+    else:
+        for one in found:
+            _print(one)
+    if any(one.result == "fail" for one in found):
+        raise typer.Exit(1)
+
+
+def _of_the_store(where: str) -> list[Check]:
+    try:
+        at = place.find(where)
+    except NoStoreError:
+        return store_checks.without(place.home(), where)
+    except SavepointError as failure:
+        return [store_checks.broken(failure)]
+    return store_checks.run(place.home(), at)
+
+
+def _print(one: Check) -> None:
+    terminal.say(f"{one.result:4}  {one.name}: {one.detail}", _COLOURS.get(one.result))
+    if one.todo:
+        terminal.say(f"      → {one.todo}" if terminal.speaks("→") else f"      -> {one.todo}")

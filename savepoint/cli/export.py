@@ -1,0 +1,90 @@
+"""`savepoint export`: a savepoint as one JSON file, with everything inlined."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from savepoint.cli import options, place, terminal
+from savepoint.core.errors import OutputExistsError, UsageError
+from savepoint.store import durable, savepoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BLOCK = 1 << 20  # bytes read at once
+
+
+def export(
+    selector: options.Selector,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is there and differs.")
+    ] = False,
+    instance: options.InstanceName = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Write a savepoint as one JSON file, with everything inlined."""
+    from savepoint.resurrect.onefile import one_file
+
+    at = place.find(project, instance)
+    one = savepoints.find(at.paths, selector)
+    target = os.path.abspath(output)
+    _refuse_what_is_no_file(target)
+    with terminal.progress("exporting") as progress:
+        written = _write(target, one_file(at.paths, one), progress, force=force)
+    if as_json:
+        terminal.document(
+            {"seq": one.seq, "file": target, "bytes": written.size, "sha256": written.sha256}
+        )
+    else:
+        terminal.say(f"savepoint {one.seq} of {at.title} in {target}: {written.size} bytes")
+
+
+class _Written(NamedTuple):
+    size: int
+    sha256: str
+
+
+def _refuse_what_is_no_file(target: str) -> None:
+    """A link would lead the write elsewhere (hackmyagent#318), also with --force."""
+    if not os.path.isdir(os.path.dirname(target)):
+        raise UsageError(f"there is no folder {os.path.dirname(target)}", hint="make it first")
+    if os.path.islink(target) or (os.path.lexists(target) and not os.path.isfile(target)):
+        raise OutputExistsError(f"{target} is no regular file", hint="choose another path")
+
+
+def _write(
+    target: str, pieces: Iterator[bytes], progress: terminal.Progress, *, force: bool
+) -> _Written:
+    """The whole file appears under its name, or nothing does."""
+    folder, name = os.path.split(target)
+    hashed = hashlib.sha256()
+    size = 0
+    with durable.NewFile(folder) as new:
+        for piece in pieces:
+            new.write(piece)
+            hashed.update(piece)
+            size += len(piece)
+            progress(size, None)
+        written = _Written(size, hashed.hexdigest())
+        if force:
+            new.replace(name)
+        elif not new.create(name) and _sha256(target) != written.sha256:
+            raise OutputExistsError(f"{target} exists and differs")
+    durable.sync_directory(folder)
+    return written
+
+
+def _sha256(path: str) -> str:
+    hashed = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            hashed.update(block)
+    return hashed.hexdigest()

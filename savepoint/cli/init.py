@@ -1,0 +1,205 @@
+"""`savepoint init`: a store for this project, or this folder for an existing store."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from savepoint.cli import options, place, terminal
+from savepoint.core import limits
+from savepoint.core.errors import (
+    MalformedError,
+    NoStoreError,
+    SavepointError,
+    SelectorError,
+    UsageError,
+)
+from savepoint.core.spelling import Instance
+from savepoint.store import birth, config, durable, index, missed, registry, savepoints, worktree
+from savepoint.store.locks import Lock
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import Home, Store
+
+_DEFAULT_INSTANCE = "Claude #1"
+
+
+class _Begun(NamedTuple):
+    store: Store
+    what: str  # created | adopted | there
+    moved: tuple[Store, ...] = ()  # stores that may have been this folder's
+
+
+def init(
+    instance: Annotated[
+        str,
+        typer.Option(
+            "--instance",
+            metavar="'NAME #N'",
+            help="The agent's identity.",
+            show_default=_DEFAULT_INSTANCE,
+        ),
+    ] = "",
+    adopt: Annotated[
+        str,
+        typer.Option(
+            "--adopt", metavar="ID", help="Give this folder to that store.", show_default=False
+        ),
+    ] = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Make a store for this project, with a key of its own; catch up what the hook missed."""
+    where = place.folder(project)
+    begun = _begin(place.home(), where, _instance(instance), adopt)
+    at = place.find(where)
+    caught, lost = ([], 0) if begun.moved else _catch_up(at)
+    if as_json:
+        terminal.document(_document(at, begun, caught, lost))
+    else:
+        _print(at, begun)
+    for store in begun.moved:
+        terminal.note(
+            f"this folder was perhaps moved from store {store.id}; "
+            f"`savepoint init --adopt {store.id[:8]}` continues that one"
+        )
+    if caught or lost:
+        gone = f"; of {lost} more the transcript is gone" if lost else ""
+        terminal.note(f"{terminal.counted(len(caught), 'missed session')} caught up{gone}")
+
+
+def _instance(text: str) -> Instance | None:
+    try:
+        return Instance.parse(text) if text else None
+    except MalformedError as failure:
+        raise UsageError(failure.message, hint="write it like 'Gabriel #215'") from None
+
+
+def _begin(home: Home, where: str, instance: Instance | None, adopt: str) -> _Begun:
+    """The store of the folder, made or changed as asked, by one process at a time."""
+    try:
+        where.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError("the folder's path is not UTF-8", hint="rename the folder") from None
+    durable.make_directories(home.path)
+    with Lock(home.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        registry.rebuild(home)  # the cache may be older than a config
+        if adopt:
+            return _adopt(home, where, adopt)
+        store = _own_store(home, where)
+        if store is None:
+            moved = tuple(registry.moved(home, where))
+            chosen = instance or Instance.parse(_DEFAULT_INSTANCE)
+            return _Begun(
+                birth.create_store(home, where, chosen, int(time.time())), "created", moved
+            )
+        _settle_instance(store, instance)
+    return _Begun(store, "there")
+
+
+def _own_store(home: Home, where: str) -> Store | None:
+    """The store that the folder belongs to already. A repository of its own inside another
+    project's folder is a project of its own.
+    """
+    try:
+        store = registry.find(home, where)
+    except NoStoreError:
+        return None
+    common = _common_dir(where)
+    for one in config.load(store).projects:
+        if one.path == where or common in (one.common_dir, _common_dir(one.path)):
+            return store
+    return None
+
+
+def _common_dir(folder: str) -> str | None:
+    tree = worktree.find_worktree(folder)
+    return tree.common_dir if tree else None
+
+
+def _adopt(home: Home, where: str, prefix: str) -> _Begun:
+    """The folder belongs to that store, and to no other. What the other one has stays there."""
+    store = registry.store_with_id(home, prefix)
+    own = registry.project_of(where)
+    chosen = config.load(store)
+    if where in [one.path for one in chosen.projects]:
+        return _Begun(store, "there")
+    chosen._replace(projects=(*chosen.projects, own)).save(store)
+    for other in registry.stores(home):
+        before = config.load(other)
+        kept = tuple(one for one in before.projects if one.path != where)
+        if other.id != store.id and kept != before.projects:
+            before._replace(projects=kept).save(other)
+            terminal.note(f"store {other.id} no longer has this folder; it keeps its savepoints")
+    registry.rebuild(home)
+    return _Begun(store, "adopted")
+
+
+def _settle_instance(store: Store, wanted: Instance | None) -> None:
+    """A store that exists: its key file is there, and the instance asked for is the current one."""
+    chosen = config.load(store)
+    current = store.instance(chosen.instance)
+    if not os.path.lexists(current.authority):
+        birth.restore_authority(current)
+    if wanted is None or index.instance(current) == str(wanted):
+        return
+    try:
+        paths = savepoints.instance_named(store, str(wanted))
+    except SelectorError:
+        paths, _ = birth.give_birth(store, wanted, int(time.time()))
+    chosen._replace(instance=paths.slug).save(store)
+
+
+def _catch_up(at: place.Place) -> tuple[list[Json], int]:
+    """Save the sessions whose fires found no store, as far as their transcripts are still there."""
+    from savepoint.save import save_consciousness_state
+
+    caught: list[Json] = []
+    lost = 0
+    for fire in missed.of_store(place.home(), at.store, savepoints.instances(at.store)):
+        if not fire.can_be_caught_up:
+            lost += 1
+            continue
+        asked = place.request(at, "sweep")._replace(
+            session_id=fire.session_id,
+            transcript=fire.transcript,
+            notes=(f"{fire.event} at {fire.timestamp} made no savepoint: {fire.reason}",),
+        )
+        try:
+            saved = save_consciousness_state(asked)
+        except SavepointError as failure:
+            terminal.note(f"session {fire.session_id} is not caught up: {failure.message}")
+            continue
+        if saved is not None:
+            caught.append(saved.record.seq)
+    return caught, lost
+
+
+def _document(at: place.Place, begun: _Begun, caught: list[Json], lost: int) -> dict[str, Json]:
+    return {
+        "store": at.store.id,
+        "path": at.store.path,
+        "instance": at.instance,
+        "key": at.paths.slug[-8:],
+        "result": begun.what,
+        "perhaps_moved_from": [one.id for one in begun.moved],
+        "caught_up": caught,
+        "transcripts_gone": lost,
+    }
+
+
+def _print(at: place.Place, begun: _Begun) -> None:
+    told = {
+        "created": "Store made for",
+        "adopted": "This folder now belongs to the store of",
+        "there": "There is a store already for",
+    }
+    terminal.say(f"{told[begun.what]} {at.folder}")
+    terminal.say(f"  instance  {at.title}")
+    terminal.say(f"  store     {at.store.path}")
+    terminal.say(f"  keys      {at.store.keys}")
+    terminal.note(place.KEYS_NOTE)

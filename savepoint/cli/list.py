@@ -1,0 +1,84 @@
+"""`savepoint list`: the savepoints of an instance, as a table or as lines of descent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.cli import graph, options, place, terminal
+from savepoint.cli.folded import folded
+from savepoint.core.errors import UsageError
+from savepoint.store import savepoints
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.strict_json import Json
+
+_HASH_DIGITS = 12  # shown; 8 select
+
+
+def list_savepoints(
+    all_records: Annotated[
+        bool, typer.Option("--records", help="Also the records that are no savepoints.")
+    ] = False,
+    as_graph: Annotated[
+        bool, typer.Option("--graph", help="Draw which savepoint each one comes from.")
+    ] = False,
+    instance: options.InstanceName = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """List the savepoints, newest last."""
+    if as_graph and as_json:
+        raise UsageError("--graph is a drawing, --json is data", hint="`from` has the graph")
+    at = place.find(project, instance)
+    known = savepoints.records(at.paths)
+    shown = known.all if all_records else known.saves
+    if known.unreadable:
+        lines = terminal.counted(known.unreadable, "line")
+        terminal.note(f"{lines} of the index cannot be read: `savepoint verify` says why")
+    if as_json:
+        from savepoint.cli import shapes
+
+        value: Json = {"savepoints": [folded(one) for one in shown]}
+        terminal.document(shapes.checked(shapes.Listing, value))
+    elif not shown:
+        terminal.note(f"{at.title} has no savepoint yet: `savepoint create` makes one")
+    elif as_graph:
+        for line in graph.draw(shown, _label, fancy=terminal.speaks(graph.FANCY)):
+            terminal.say(line)
+    else:
+        heads = (">SEQ", "TIME", "TRIGGER", "SESSION", ">TOKENS", ">USED", "STATUS", "SNAPSHOT")
+        terminal.table(heads, [_row(one) for one in shown])
+
+
+def _row(one: Record) -> list[str]:
+    body = one.body
+    if one.kind != "save":
+        return [str(one.seq), _time(one), one.kind, "", "", "", "", ""]
+    percent = body["context_utilization_percent"]
+    return [
+        str(one.seq),
+        _time(one),
+        str(body["trigger"]),
+        str(body["session_id"])[:8],
+        str(body["tokens_used_this_session"] or ""),
+        "" if percent is None else f"{percent} %",
+        _status(one),
+        one.snapshot_hash[:_HASH_DIGITS],
+    ]
+
+
+def _status(one: Record) -> str:
+    """What became of it, in one word, and whether something is missing in it."""
+    whole = "" if one.body["consciousness_preserved"] else ", incomplete"
+    return f"{folded(one)['layer_2_status']}{whole}"
+
+
+def _label(one: Record) -> str:
+    return "  ".join(cell for cell in _row(one) if cell)
+
+
+def _time(one: Record) -> str:
+    return str(folded(one)["timestamp"])

@@ -1,0 +1,100 @@
+"""Where a command works: from the folder and the environment to home, store and instance."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+from savepoint import surroundings
+from savepoint.capture.request import Request
+from savepoint.capture.transcript import Stillness
+from savepoint.core import limits
+from savepoint.core.errors import MalformedError, UsageError
+from savepoint.store import config, registry, savepoints, worktree
+from savepoint.store.config import Config
+from savepoint.store.layout import Home, InstancePaths, Store
+
+KEYS_NOTE = (
+    "KEYS NOT BACKED UP: copy the keys folder to a safe place; without it nothing can be signed"
+)
+
+
+class Place(NamedTuple):
+    """The store of a folder, and one instance of it."""
+
+    folder: str  # real path of the project's folder
+    store: Store
+    config: Config
+    paths: InstancePaths
+    instance: str  # `NAME #N`; its slug where its index does not tell
+
+    @property
+    def project(self) -> str:
+        """The top of the project that the folder is in: what an agent calls its project."""
+        above = [one.path for one in self.config.projects if _is_in(self.folder, one.path)]
+        if above:
+            return max(above, key=len)
+        tree = worktree.find_worktree(self.folder)
+        return (tree.top if tree else None) or self.folder
+
+    @property
+    def title(self) -> str:
+        """The instance with the start of its key: siblings may share a number."""
+        return f"{self.instance} (key {self.paths.slug[-8:]})"
+
+
+def home() -> Home:
+    """The folder of all stores."""
+    return Home(surroundings.home(os.environ))
+
+
+def folder(project: str) -> str:
+    """The real path of the folder that `-C` names. Raises UsageError."""
+    try:
+        found = os.path.realpath(project)
+    except OSError:
+        raise UsageError("the current folder is gone", hint="name one with -C DIR") from None
+    if not os.path.isdir(found):
+        raise UsageError(f"{project} is no folder", hint="name the project's folder with -C DIR")
+    return found
+
+
+def find(project: str, instance: str = "") -> Place:
+    """The store of a folder and its current instance, or the one named.
+
+    Raises UsageError, NoStoreError, SelectorError, MalformedError, DiskError.
+    """
+    where = folder(project)
+    store = registry.find(home(), where)
+    try:
+        chosen = config.load(store)
+    except MalformedError as failure:
+        raise MalformedError(f"{store.config}: {failure.message}") from failure
+    paths = store.instance(chosen.instance)
+    if instance:
+        paths = savepoints.instance_named(store, instance)
+    return Place(where, store, chosen, paths, savepoints.name_of(paths) or paths.slug)
+
+
+def request(at: Place, trigger: str) -> Request:
+    """A save that a person asks for, with all the time that it takes."""
+    begun = time.monotonic()
+    return Request(
+        home=home().path,
+        project=at.project,
+        cwd=at.folder,
+        config_dir=surroundings.config_dir(os.environ),
+        session_id="",
+        transcript="",
+        trigger=trigger,
+        now=int(time.time()),
+        deadline=begun + limits.COMMAND_SECONDS,
+        environment=surroundings.for_children(os.environ),
+        still=Stillness(None, begun + limits.STILL_WAIT_SECONDS),
+        window=surroundings.window(os.environ),
+    )
+
+
+def _is_in(folder: str, top: str) -> bool:
+    return (folder + "/").startswith(top.rstrip("/") + "/")

@@ -1,0 +1,176 @@
+"""The shapes of what `--json` prints. More members may come; none of these goes.
+
+What is to be printed is held against its shape first: a program must never get half of one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Origin(_Shape):
+    """The savepoint that another one comes from."""
+
+    signer: str
+    seq: int
+    snapshot_hash: str
+
+
+class Savepoint(_Shape):
+    """A savepoint's record with what became of it: the specification's index fields and ours."""
+
+    seq: int
+    timestamp: str
+    instance: str
+    event: Literal["SAVEPOINT_CREATED"]
+    kind: Literal["save"]
+    signer: str
+    session_id: str
+    origin: Origin | None = Field(alias="from")
+    trigger: str
+    snapshot_hash: str
+    snapshot_size_bytes: int
+    snapshot_file: str
+    layer_1_status: Literal["SAVED_LOCALLY"]
+    layer_2_status: Literal["QUEUED_FOR_COMMIT"]
+    layer_2_commit: None
+    layer_3_status: Literal["DISABLED"]
+    layer_3_task_id: None
+    tokens_used_this_session: int | None
+    tokens_remaining: int | None
+    context_utilization_percent: int | None
+    consciousness_preserved: bool
+
+
+class Created(Savepoint):
+    """`create --json`."""
+
+    status: Literal["SAVEPOINT_CREATED"]
+    tokens_used: int | None
+
+
+class OtherRecord(BaseModel):
+    """A record that is no savepoint (`list --records`); each kind has members of its own."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    seq: int
+    timestamp: str
+    instance: str
+    event: str
+    kind: Literal["birth", "restore", "retire", "accept"]
+    signer: str
+
+
+class Listing(_Shape):
+    """`list --json`."""
+
+    savepoints: list[Savepoint | OtherRecord]
+
+
+class Finding(_Shape):
+    """What a rule of verification says."""
+
+    rule: str
+    result: Literal["pass", "fail", "skipped"]
+    detail: str
+
+
+Verdict = Literal["VERIFIED", "PENDING", "UNVERIFIABLE", "ROLLED_BACK", "TAMPERED"]
+
+
+class Witness(_Shape):
+    """One of the places that hold a savepoint. `reason` says why it is OFF."""
+
+    verdict: Verdict | Literal["OFF"]
+    findings: list[Finding]
+    reason: str | None = None
+
+
+class ChainWitness(Witness):
+    """The ledger."""
+
+    ledger: str | None
+    independent: bool
+    covered_by: int | None
+    account: str | None
+    account_data: str | None
+    github_commit: str | None
+    upgrade_authority: str | None
+
+
+class Witnesses(_Shape):
+    """All three."""
+
+    local: Witness
+    git: Witness
+    chain: ChainWitness
+
+
+class CheckedSavepoint(_Shape):
+    """A savepoint and what each witness says of it."""
+
+    seq: int
+    snapshot_hash: str
+    verdict: Verdict
+    witnesses: Witnesses
+
+
+class Verification(_Shape):
+    """`verify --json`. `index`: the rules over the whole index."""
+
+    verdict: Verdict
+    savepoints: list[CheckedSavepoint]
+    index: Witness
+
+
+class Job(_Shape):
+    """Something that is still to be done."""
+
+    seq: int
+    kind: Literal["commit", "push", "anchor"]
+    state: str
+    age_seconds: int
+    error: str | None
+
+
+class PendingSave(_Shape):
+    """A fire that was not served to its end."""
+
+    session_id: str
+    since: str
+    age_seconds: int
+    reason: str
+    drafts: int
+
+
+class Status(_Shape):
+    """`status --json`. `bytes`: of the whole store on disk."""
+
+    store: str
+    path: str
+    instance: str
+    key: str
+    remote: None
+    ledger: None
+    savepoints: int
+    bytes: int
+    jobs: list[Job]
+    pending: list[PendingSave]
+    missed_fires: int
+    keys_backed_up: Literal[False]
+
+
+def checked(shape: type[BaseModel], value: Json) -> Json:
+    """`value`, which has that shape."""
+    shape.model_validate(value)
+    return value

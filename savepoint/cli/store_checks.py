@@ -1,0 +1,150 @@
+"""What `doctor` checks of a store: keys, index, trusted head, what is pending, missed or unsafe."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from savepoint.cli import place, status, terminal
+from savepoint.cli.checks import Check, fail, good, tried, warn
+from savepoint.core import keys, limits
+from savepoint.store import index, keyring, missed, registry, savepoints, trusted
+from savepoint.store.survey import survey
+
+if TYPE_CHECKING:
+    from savepoint.core.errors import SavepointError
+    from savepoint.store.layout import Home
+    from savepoint.store.missed import Fire
+
+_VERIFY = "run `savepoint verify --all`"
+_REPAIR = "run `savepoint fsck --repair`"
+_YOUNG_SECONDS = 60  # a note this young is most likely of a save that goes on now
+
+
+def run(home: Home, at: place.Place) -> list[Check]:
+    """All of them, for a folder that has a store."""
+    return [
+        good("store", f"{at.title} in {at.store.path}, {_size(at)}"),
+        tried("root key", lambda: _root_key(at)),
+        tried("signing key", lambda: _signing_key(at)),
+        warn("backup", "KEYS NOT BACKED UP", f"copy {at.store.keys} to a safe place"),
+        tried("index", lambda: _index(at)),
+        tried("trusted head", lambda: _trusted(at)),
+        _modes(at),
+        *_pending(at),
+        tried("missed fires", lambda: _missed(home, at)),
+        _in_the_clear(at),
+    ]
+
+
+def without(home: Home, where: str) -> list[Check]:
+    """For a folder that has none."""
+    found = [fail("store", f"no store for {where}", "run `savepoint init` in the project's folder")]
+    found += [
+        fail("moved", f"{where} was perhaps moved from store {one.id}", _adopt(one.id))
+        for one in registry.moved(home, where)
+    ]
+    fires = missed.below(home, where)
+    if fires:
+        detail = f"{terminal.counted(len(fires), 'fire')} found no store since {fires[0].timestamp}"
+        found.append(fail("missed fires", detail, "`savepoint init` catches them up"))
+    return found
+
+
+def broken(failure: SavepointError) -> Check:
+    """For a store that cannot be used at all."""
+    return fail("store", failure.message, failure.hint)
+
+
+def _adopt(store_id: str) -> str:
+    return f"`savepoint init --adopt {store_id[:8]}` continues that store here"
+
+
+def _size(at: place.Place) -> str:
+    return terminal.size(status.bytes_below(at.store.path))
+
+
+def _root_key(at: place.Place) -> Check:
+    """The root seed gives the key that signed the birth record."""
+    seed = keyring.root_seed(at.store)
+    birth = index.birth(at.paths)
+    if birth is None or birth.kind != "birth":
+        return fail("root key", "the birth record cannot be read", _VERIFY)
+    nonce = bytes.fromhex(str(birth.body["nonce"]))
+    if keys.public_key(keys.derive_seed(seed, nonce, birth.instance)) != birth.signer:
+        detail = f"{at.store.root_seed} does not give the key of {at.paths.slug}"
+        return fail("root key", detail, "bring the right one back from a backup")
+    return good("root key", at.store.root_seed)
+
+
+def _signing_key(at: place.Place) -> Check:
+    keyring.authority(at.paths)
+    return good("signing key", at.paths.authority)
+
+
+def _index(at: place.Place) -> Check:
+    known = savepoints.records(at.paths)
+    if known.unreadable:
+        detail = f"{terminal.counted(known.unreadable, 'line')} cannot be read"
+        return fail("index", detail, _VERIFY)
+    return good("index", terminal.counted(len(known.saves), "savepoint"))
+
+
+def _trusted(at: place.Place) -> Check:
+    head = trusted.load(at.paths)
+    if head is None or head.recreated:
+        state = "is missing" if head is None else "was made anew"
+        return warn("trusted head", f"{at.paths.trusted} {state}", _REPAIR)
+    known = savepoints.records(at.paths).all
+    if known and known[-1].seq < head.seq:
+        detail = f"the index ends at record {known[-1].seq}; record {head.seq} was seen"
+        return fail("trusted head", detail, _REPAIR)
+    return good("trusted head", f"record {head.seq}")
+
+
+def _modes(at: place.Place) -> Check:
+    """Permissions are all that protects what is stored here."""
+    unsafe = survey(at.store).open_to_others
+    if not unsafe:
+        return good("permissions", "nobody else can read the store or its keys")
+    path, mode = unsafe[0]
+    more = f", and {len(unsafe) - 1} more" if len(unsafe) > 1 else ""
+    detail = f"{path} has mode {mode:04o}{more}"
+    return fail("permissions", detail, f"chmod -R go= {at.store.home}")
+
+
+def _pending(at: place.Place) -> list[Check]:
+    found = []
+    for one in status.unfinished(at.store, int(time.time())):
+        age = int(str(one["age_seconds"]))
+        if age < _YOUNG_SECONDS and not one["drafts"]:
+            continue
+        detail = f"session {one['session_id']}, for {terminal.span(age)}: {one['reason']}"
+        if one["drafts"]:
+            detail += f"; {terminal.counted(int(str(one['drafts'])), 'draft')} to sign"
+        found.append(warn("pending", detail, "`savepoint create` finishes it"))
+    return found or [good("pending", "nothing")]
+
+
+def _missed(home: Home, at: place.Place) -> Check:
+    fires = missed.of_store(home, at.store, savepoints.instances(at.store))
+    left = [one for one in fires if one.can_be_caught_up]
+    if left:
+        return warn("missed fires", _told(left), "`savepoint init` catches them up")
+    if fires:
+        return good("missed fires", f"{_told(fires)}; their transcripts are gone")
+    return good("missed fires", "none")
+
+
+def _told(fires: list[Fire]) -> str:
+    reasons = ", ".join(list(dict.fromkeys(one.reason for one in fires))[: limits.LISTED])
+    return f"of {terminal.counted(len(fires), 'session')} since {fires[0].timestamp} ({reasons})"
+
+
+def _in_the_clear(at: place.Place) -> Check:
+    """Said, since nobody would guess it: what an agent printed may hold secrets."""
+    return good(
+        "in the clear",
+        f"{at.store.path} holds conversations unencrypted, with all that the agent read or "
+        "printed; file permissions alone protect it",
+    )

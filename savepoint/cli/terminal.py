@@ -1,0 +1,171 @@
+"""What the command line shows: lines for people, one JSON document for programs, bytes as they are.
+
+Names, paths and reasons come from transcripts and repositories, so whatever is printed as a line is
+escaped first: a file name must not steer the reader's terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from savepoint.store.journal import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+
+    from savepoint.core.strict_json import Json
+
+    Progress = Callable[[int, int | None], None]  # done, total if it is known; in bytes
+
+PIPE_CLOSED = 128 + signal.SIGPIPE  # exit code: the reader has gone, as `| head` does
+_KILO = 1000
+
+
+def prepare() -> None:
+    """Make the streams take every text, whatever the locale, and SIGTERM end us in order."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a closed descriptor: what is written then goes nowhere
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """As an exception, so that what is half written is removed on the way out."""
+    raise SystemExit(128 + number)
+
+
+def say(line: str = "", colour: str | None = None) -> None:
+    """One line on stdout."""
+    with _reader():
+        typer.secho(printable(line), fg=colour)
+
+
+def note(line: str) -> None:
+    """One line on stderr, beside the data."""
+    with _reader():
+        typer.echo(f"savepoint: note: {printable(line)}", err=True)
+
+
+def complain(message: str, hint: str) -> None:
+    """An error, and what to do about it, on stderr."""
+    with _reader():
+        typer.echo(f"savepoint: error: {printable(message)}", err=True)
+    if hint:
+        advise(hint)
+
+
+def advise(hint: str) -> None:
+    """What to do next, on stderr."""
+    with _reader():
+        typer.echo(f"savepoint: hint: {printable(hint)}", err=True)
+
+
+def document(value: Json) -> None:
+    """The one JSON document of `--json`, in UTF-8 whatever the locale; a byte of a file name that
+    is not UTF-8 goes out as the escape that Python spells it with.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def write(data: bytes) -> None:
+    """Bytes on stdout as they are; nowhere if it is closed."""
+    if sys.stdout is None:
+        return
+    with _reader():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows under their heads; a head that starts with `>` is of a column of numbers."""
+    names = [head.removeprefix(">") for head in heads]
+    shown = [names, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[n]) for row in shown) for n in range(len(heads))]
+    for row in shown:
+        cells = [
+            cell.rjust(width) if head.startswith(">") else cell.ljust(width)
+            for cell, width, head in zip(row, widths, heads, strict=True)
+        ]
+        say("  ".join(cells).rstrip())
+
+
+def speaks(text: str) -> bool:
+    """Can stdout show these characters?"""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def size(count: int) -> str:
+    """Bytes for people: `999 B`, `1.2 MB`."""
+    if count < _KILO:
+        return f"{count} B"
+    value, units = count / _KILO, ["kB", "MB", "GB", "TB"]
+    while value >= _KILO and len(units) > 1:
+        value /= _KILO
+        units.pop(0)
+    return f"{value:.1f} {units[0]}"
+
+
+def span(seconds: float) -> str:
+    """A stretch of time for people, in its largest unit: `3 hours`."""
+    for name, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            return counted(int(seconds // length), name)
+    return counted(max(0, int(seconds)), "second")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@contextmanager
+def busy(text: str) -> Iterator[None]:
+    """Show on a terminal that work of unknown length goes on."""
+    if not _watched():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Progress]:
+    """Show on a terminal how far work has come."""
+    if not _watched():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(text, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def _reader() -> Iterator[None]:
+    """Nobody reads on: nothing is left to say, and it is no failure worth a word."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise SystemExit(PIPE_CLOSED) from None

@@ -1,0 +1,116 @@
+"""Fires of the hook that made no savepoint, from hook.log: `init` catches them up."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import limits, schema, spelling
+from savepoint.core.errors import DiskError, MalformedError, NoStoreError, SavepointError
+from savepoint.core.strict_json import parse
+from savepoint.store import index, registry
+from savepoint.store.files import open_regular
+from savepoint.store.layout import session_key
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Home, InstancePaths, Store
+
+_SHAPE = schema.members(
+    {
+        "timestamp": schema.spelled(spelling.time_seconds),
+        "event": schema.text,
+        "session_id": schema.text,
+        "transcript": schema.text,
+        "project": schema.text,
+        "reason": schema.text,
+    }
+)
+
+
+class Fire(NamedTuple):
+    """One line of hook.log."""
+
+    timestamp: str
+    event: str
+    session_id: str
+    transcript: str
+    project: str  # the folder that it was for
+    reason: str  # why it made no savepoint
+
+    @property
+    def can_be_caught_up(self) -> bool:
+        """Is its transcript still there?"""
+        return bool(self.transcript) and os.path.isfile(self.transcript)
+
+
+def fires(home: Home) -> list[Fire]:
+    """What the end of the log says, oldest first; what is no line of ours is skipped.
+
+    Raises DiskError.
+    """
+    found = []
+    for line in _end_of(home.hook_log).split(b"\n"):
+        try:
+            value = parse(line)
+            _SHAPE(value, "hook.log")
+        except MalformedError:
+            continue
+        assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+        found.append(Fire(*map(str, value.values())))
+    return found
+
+
+def below(home: Home, folder: str) -> list[Fire]:
+    """The fires for a folder and what is below it, for one that has no store."""
+    top = os.path.realpath(folder)
+    inside = top.rstrip("/") + "/"
+    return [one for one in fires(home) if (os.path.realpath(one.project) + "/").startswith(inside)]
+
+
+def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[Fire]:
+    """Of each session of the store the newest fire, unless a savepoint came after it."""
+    newest: dict[str, Fire] = {}
+    is_ours: dict[str, bool] = {}
+    for one in fires(home):
+        if one.project not in is_ours:
+            is_ours[one.project] = _belongs(home, store, one.project)
+        if is_ours[one.project]:
+            newest[one.session_id or one.transcript] = one
+    return [one for one in newest.values() if not _is_served(one, instances)]
+
+
+def _belongs(home: Home, store: Store, folder: str) -> bool:
+    try:
+        return registry.find(home, folder).id == store.id
+    except NoStoreError:
+        return False
+
+
+def _is_served(fire: Fire, instances: list[InstancePaths]) -> bool:
+    if not fire.session_id:
+        return False  # saving it again adds nothing where nothing is new
+    key = session_key(fire.session_id)
+    for paths in instances:
+        try:
+            last = index.last_of_session(paths, key)
+        except SavepointError:
+            continue
+        if last and last[0].timestamp >= spelling.time_seconds(fire.timestamp):
+            return True
+    return False
+
+
+def _end_of(path: str) -> bytes:
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        return b""
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    try:
+        start = max(0, os.fstat(fd).st_size - limits.HOOK_LOG_BYTES)
+        return os.pread(fd, limits.HOOK_LOG_BYTES, start)
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    finally:
+        os.close(fd)
