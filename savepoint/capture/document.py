@@ -12,6 +12,7 @@ from savepoint.core.strict_json import Json, dump
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint.capture.agents import Tokens
     from savepoint.capture.capture import Capture
     from savepoint.capture.request import Request
     from savepoint.core.segments import Segment
@@ -44,8 +45,7 @@ def build(
         "session_token_budget": tokens.budget,
         "tokens_used_this_session": tokens.used,
         "tokens_remaining": tokens.remaining,
-        "context_utilization_percent": tokens.percent,
-        "token_source": tokens.source,
+        **_utilization(tokens, request.utilization),
         "conversation_history": _history(capture, request, packs.settled),
         **_state(capture, packs.settled, instance),
         "loaded_files": {
@@ -58,6 +58,14 @@ def build(
     }
     _spill(document, packs)
     return document
+
+
+def _utilization(tokens: Tokens, told: int | None) -> dict[str, Json]:
+    """From the transcript where that tells it, else as the caller says."""
+    if tokens.percent is not None or told is None:
+        return {"context_utilization_percent": tokens.percent, "token_source": tokens.source}
+    source = f"{tokens.source}; utilization as told by the caller"
+    return {"context_utilization_percent": told, "token_source": source}
 
 
 def _history(

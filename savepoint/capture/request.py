@@ -27,5 +27,6 @@ class Request(NamedTuple):
     scope: str = "main"  # main | subagent | unknown
     still: Stillness = AT_ONCE
     window: Window = Window()
+    utilization: int | None = None  # percent of the context, as the caller tells it
     notes: tuple[str, ...] = ()  # what the caller wants said in the snapshot
     even_if_unchanged: bool = False  # a person asked: there is always a savepoint

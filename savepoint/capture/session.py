@@ -53,7 +53,11 @@ def resolve(request: Request, adapter: Adapter) -> Request:
     if request.session_id and not (path and os.path.exists(path)):
         path = adapter.transcript_path(request.config_dir, request.cwd, request.session_id) or path
     if not path and not request.session_id and by_hand:
-        path = adapter.newest_session(request.config_dir, request.project) or ""
+        found = (
+            adapter.newest_session(request.config_dir, one)
+            for one in (request.cwd, request.project)
+        )
+        path = next(filter(None, found), "")
     if not path and by_hand:
         raise TranscriptError(
             f"no session of {request.project} is known", hint="name its file with --transcript FILE"
