@@ -101,3 +101,10 @@ COMMAND_SECONDS = 24 * 3600.0  # a save by hand takes the time that it takes
 HOOK_LOG_BYTES = 4 * MIB  # of the end of hook.log, looked through for fires that were missed
 EXPORT_LINE_BYTES = 64 * MIB  # a longer line of a transcript is exported in pieces
 LISTED = 20  # entries of a list that `show` and `doctor` print; the rest is counted
+DISK_LOW_BYTES = 1024 * MIB  # `doctor` warns when less is free
+
+# the worker
+WORKER_LIFE_SECONDS = 15 * 60  # seconds, then it ends; the next save starts another
+WORKER_IDLE_SECONDS = 60  # seconds; it ends when nothing is due within them
+RETRY_FIRST_SECONDS = 2  # seconds to the second attempt; each further pause doubles
+RETRY_LONGEST_SECONDS = 60 * 60  # seconds; also for what does not succeed by itself

@@ -79,6 +79,21 @@ class Store(NamedTuple):
         return join(self.path, "pending")
 
     @property
+    def outbox(self) -> str:
+        """The worker's alone: attempts at jobs."""
+        return join(self.path, "outbox.db")
+
+    @property
+    def worker_lock(self) -> str:
+        """Held by the worker at work."""
+        return join(self.path, "worker.lock")
+
+    @property
+    def worker_queue(self) -> str:
+        """Held by the one that waits for it to end."""
+        return join(self.path, "worker.next")
+
+    @property
     def scratch(self) -> str:
         """Private copies of the user's git index while it is read."""
         return join(self.path, "scratch")

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import NoStoreError, SavepointError
+from savepoint.core.errors import DiskError, NoStoreError, SavepointError
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import config, durable, worktree
 from savepoint.store.config import Project
@@ -76,41 +76,60 @@ def moved(home: Home, folder: str) -> list[Store]:
     return found
 
 
+def is_current(home: Home) -> bool:
+    """Does stores.json hold what the configs say?"""
+    cached = _cached(home)
+    return cached is not None and configured(home).items() <= cached.items()
+
+
 def rebuild(home: Home) -> dict[str, str]:
-    """Write stores.json anew from the configs, and return it. What cannot be read is left out
-    (doctor names it); nothing is ever written empty over something.
+    """Write stores.json anew from the configs, and return it. A store whose config cannot be read
+    keeps what the cache had of it, so that it is not taken for none; nothing is ever written empty
+    over something. Raises DiskError.
     """
-    known: dict[str, str] = {}
-    for store in stores(home):
-        try:
-            projects = config.load(store).projects
-        except SavepointError:
-            continue
-        for project in projects:
-            known[project.path] = store.id
-            if project.common_dir:
-                known.setdefault(project.common_dir, store.id)
+    known = configured(home)
+    cached = (_cached(home) or {}).items()
+    lost = {path: one for path, one in cached if one not in known.values()}
+    kept = {path: one for path, one in lost.items() if os.path.isdir(home.store(one).path)}
+    known = kept | known
     if known:
         durable.replace(home.stores_file, dump({"v": 1, "stores": dict(known)}) + b"\n")
     return known
 
 
+def configured(home: Home) -> dict[str, str]:
+    """Project folder, or common directory, → store, as the configs that can be read say."""
+    known: dict[str, str] = {}
+    for store in stores(home):
+        try:
+            projects = config.load(store).projects
+        except SavepointError:
+            continue  # doctor names it
+        for project in projects:
+            known[project.path] = store.id
+            if project.common_dir:
+                known.setdefault(project.common_dir, store.id)
+    return known
+
+
 def _load(home: Home) -> dict[str, str]:
+    cached = _cached(home)
+    if cached is not None or not os.path.isdir(home.stores):
+        return cached or {}
     try:
-        data = read_bounded(home.stores_file, limits.SMALL_DOCUMENT_BYTES)
-        value = parse(data or b"")
+        return rebuild(home)
+    except DiskError:  # a read-only home still finds its stores
+        return configured(home)
+
+
+def _cached(home: Home) -> dict[str, str] | None:
+    try:
+        value = parse(read_bounded(home.stores_file, limits.SMALL_DOCUMENT_BYTES) or b"")
         _SHAPE(value, "stores.json")
     except SavepointError:
-        return _rebuild_or_nothing(home)
+        return None
     assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
     return value["stores"]  # type: ignore[return-value]  # _SHAPE
-
-
-def _rebuild_or_nothing(home: Home) -> dict[str, str]:
-    """A read-only home still finds its stores."""
-    if not os.path.isdir(home.stores):
-        return {}
-    return rebuild(home)
 
 
 def _is_there(path: str) -> bool:
