@@ -30,6 +30,9 @@ _DRAFT = schema.members(
 )
 
 
+_NAMES_TRIED = 1000  # snapshots of one second
+
+
 class Draft(NamedTuple):
     """A savepoint whose bytes are durable in packs and whose document waits for a signature."""
 
@@ -87,7 +90,8 @@ def acknowledge(paths: InstancePaths, seed: bytes, draft: Draft, deadline: float
         name = _write_snapshot(paths, sealed, position.seq)
         one = _record(draft, sealed, name, seed, position)
         offset = index.append(paths, tail, one.line)
-        _raise_trusted(paths, head, one, is_first=tail.size == 0)
+        if head is None or index.holds(paths, tail, head.seq, head.record) or position.gap:
+            _raise_trusted(paths, head, one, is_first=tail.size == 0)
     return Acknowledged(one, offset)
 
 
@@ -123,11 +127,11 @@ def _write_snapshot(paths: InstancePaths, sealed: Snapshot, seq: int) -> str:
     a second, or what a crash left without a record.
     """
     stem = "snapshot_" + str(sealed.document["timestamp_iso8601"]).replace(":", "-")
-    for suffix in ("", f"_{seq}", *(f"_{seq}_{attempt}" for attempt in range(2, 1000))):
+    for suffix in ("", *(f"_{number}" for number in range(seq, seq + _NAMES_TRIED))):
         name = f"{SNAPSHOT_FOLDER}/{stem}{suffix}.json"
         if durable.create_exclusive(os.path.join(paths.path, name), sealed.data):
             return name
-    raise DiskError(f"{paths.snapshots}: a thousand snapshots of one second and one number")
+    raise DiskError(f"{paths.snapshots}: no name is free for a snapshot of {stem}")
 
 
 def _record(draft: Draft, sealed: Snapshot, name: str, seed: bytes, position: Position) -> Record:
@@ -159,7 +163,11 @@ def _record(draft: Draft, sealed: Snapshot, name: str, seed: bytes, position: Po
 def _raise_trusted(
     paths: InstancePaths, head: TrustedHead | None, one: Record, *, is_first: bool
 ) -> None:
-    """After the record: the head may lag behind the index, never lead it."""
+    """After the record: the head may lag behind the index, never lead it.
+
+    It is not raised over an index that lacks what it names: a fork must not be covered by the next
+    save (verify says so until `fsck --repair` has accepted it by a record).
+    """
     if head is None:
         head = trusted.first(0, spelling.ZERO_DIGEST, recreated=not is_first)
         trusted.make_folder(paths)

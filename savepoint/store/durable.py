@@ -38,6 +38,7 @@ class NewFile:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._path = os.path.join(directory, TEMPORARY_PREFIX + os.urandom(8).hex())
+        self._size = 0
         with _failing(self._path):
             self._fd = os.open(self._path, _CREATE, FILE_MODE)
 
@@ -59,6 +60,7 @@ class NewFile:
         """Append all of `data`. Raises DiskError."""
         with _failing(self._path):
             _write_all(self._fd, data)
+        self._size += len(data)
 
     def create(self, name: str) -> bool:
         """Sync, then take `name` in the same directory if it is free; False if it is taken.
@@ -84,6 +86,7 @@ class NewFile:
         self._path = ""
 
     def _sync(self) -> None:
+        _check_length(self._fd, self._size)
         _sync(self._fd)
         fd, self._fd = self._fd, -1
         os.close(fd)
@@ -142,6 +145,7 @@ def append(path: str, data: bytes, *, size: int) -> None:
                 raise DiskError(f"{path}: changed while its lock was held")
             try:
                 _write_all(fd, data)
+                _check_length(fd, size + len(data))
             except OSError:
                 _truncate_quietly(fd, size)
                 raise
@@ -285,6 +289,13 @@ def _write_all(fd: int, data: bytes) -> None:
         if written == 0:  # cannot happen on a regular file; endless if it did
             raise OSError(errno.EIO, "write took no bytes")
         view = view[written:]
+
+
+def _check_length(fd: int, size: int) -> None:
+    """Bytes that a write counted and the file has not would be acknowledged, and be lost."""
+    found = os.fstat(fd).st_size
+    if found != size:
+        raise OSError(errno.EIO, f"{found} bytes where {size} were written")
 
 
 def _sync(fd: int) -> None:

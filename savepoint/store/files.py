@@ -39,6 +39,16 @@ def open_regular(path: str) -> int:
     return fd
 
 
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """`size` bytes from `offset` on, fewer only where the file ends. One read may give fewer for no
+    reason of the file's; taken for its end, an index would look torn and be cut there.
+    """
+    data = os.pread(fd, size, offset)
+    while len(data) < size and (more := os.pread(fd, size - len(data), offset + len(data))):
+        data += more
+    return data
+
+
 def _read(fd: int, path: str, limit: int) -> bytes:
     chunks = []
     left = limit + 1

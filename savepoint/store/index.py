@@ -13,7 +13,7 @@ from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import DiskError, MalformedError, SavepointError
 from savepoint.store import durable
-from savepoint.store.files import open_regular, read_bounded
+from savepoint.store.files import open_regular, read_at, read_bounded
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -66,6 +66,18 @@ def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None)
     return Position(seq + 1, prev, None)
 
 
+def holds(paths: InstancePaths, tail: Tail, seq: int, record_hash: str) -> bool:
+    """Does the index have that record with that hash? The last two are looked at without reading
+    more; the trusted head lags further only after a crash."""
+    last = tail.last
+    if last is not None and last.seq == seq:
+        return last.hash == record_hash
+    if last is not None and last.seq == seq + 1:
+        return last.prev == record_hash
+    lines = read(paths).split(b"\n")
+    return any(hashlib.sha256(line).hexdigest() == record_hash for line in lines)
+
+
 def append(paths: InstancePaths, tail: Tail, line: bytes) -> int:
     """Make a record's line durable; returns the offset it starts at. Raises DiskError."""
     durable.append(paths.index_file, line + b"\n", size=tail.size)
@@ -79,7 +91,7 @@ def line_at(paths: InstancePaths, offset: int) -> bytes:
     except (OSError, MalformedError):
         return b""
     try:
-        return os.pread(fd, limits.RECORD_BYTES + 1, offset).partition(b"\n")[0]
+        return read_at(fd, limits.RECORD_BYTES + 1, offset).partition(b"\n")[0]
     finally:
         os.close(fd)
 
@@ -126,7 +138,7 @@ def _read_end(path: str) -> tuple[bytes, int]:
     try:
         size = os.fstat(fd).st_size
         start = max(0, size - chain.TAIL_BYTES)
-        return os.pread(fd, size - start, start), size
+        return read_at(fd, size - start, start), size
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     finally:

@@ -10,7 +10,7 @@ from savepoint.core import limits, packs
 from savepoint.core.errors import DiskError, TamperedError
 from savepoint.core.segments import Segment
 from savepoint.store import durable
-from savepoint.store.files import open_regular
+from savepoint.store.files import open_regular, read_at
 
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
@@ -118,7 +118,7 @@ def read_segment(store: Store, segment: Segment) -> bytes:
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     try:
-        frame = os.pread(fd, segment.length, segment.offset)
+        frame = read_at(fd, segment.length, segment.offset)
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     finally:

@@ -1,0 +1,117 @@
+"""The worker's loop: find what is owed, try it, remember failures, end when nothing is due soon."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.core import limits
+from savepoint.core.errors import BusyError, SavepointError
+from savepoint.store.locks import Lock
+from savepoint.work.outbox import Outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from savepoint.store.layout import Store
+    from savepoint.work.jobs import Job, Kind, Surroundings
+
+
+class Done(NamedTuple):
+    """One attempt, for who watches."""
+
+    job: Job
+    failure: SavepointError | None
+
+
+def run(
+    store: Store,
+    kinds: Sequence[Kind],
+    around: Surroundings,
+    *,
+    until: float,
+    tell: Callable[[Done], None],
+) -> None:
+    """Work until nothing is due within WORKER_IDLE_SECONDS, or `until` of time.monotonic().
+
+    Of many workers that are started one works, one waits for it to end, and the others leave: the
+    one that waits sees whatever was saved meanwhile. Raises DiskError.
+    """
+    with ExitStack() as held:
+        try:
+            with Lock(store.worker_queue, time.monotonic()):
+                held.enter_context(Lock(store.worker_lock, until))
+        except BusyError:
+            return
+        box = held.enter_context(Outbox(store))
+        _Loop(store, kinds, around, until, tell, box).run()
+
+
+def try_now(
+    store: Store,
+    kinds: Sequence[Kind],
+    around: Surroundings,
+    *,
+    until: float,
+    tell: Callable[[Done], None],
+) -> list[Done]:
+    """Do what is owed now, whatever was tried before; each job at most once. For `sync`.
+
+    Raises BusyError if a worker does not end before `until`, DiskError.
+    """
+    with Lock(store.worker_lock, until), Outbox(store) as box:
+        loop = _Loop(store, kinds, around, until, tell, box)
+        return [loop.attempt(kind, job) for kind in kinds for job in kind.owed(store)]
+
+
+class _Loop:
+    def __init__(
+        self,
+        store: Store,
+        kinds: Sequence[Kind],
+        around: Surroundings,
+        until: float,
+        tell: Callable[[Done], None],
+        box: Outbox,
+    ) -> None:
+        self._store = store
+        self._kinds = kinds
+        self._around = around
+        self._until = until
+        self._tell = tell
+        self._box = box
+
+    def run(self) -> None:
+        while time.monotonic() < self._until:
+            pause = self._round()
+            if pause is None or pause > limits.WORKER_IDLE_SECONDS:
+                return
+            time.sleep(min(pause, max(0.0, self._until - time.monotonic())))
+
+    def _round(self) -> float | None:
+        """Try what is due; the seconds until something is due next, or None: nothing is owed."""
+        soonest = None
+        for kind in self._kinds:  # in order: what is saved can be committed, then pushed
+            for job in kind.owed(self._store):
+                tried = self._box.attempt(job)
+                if tried is None or tried.next_at <= time.time():
+                    self.attempt(kind, job)
+                    tried = self._box.attempt(job)
+                if tried is not None:
+                    left = max(1.0, tried.next_at - time.time())
+                    soonest = left if soonest is None else min(soonest, left)
+        return soonest
+
+    def attempt(self, kind: Kind, job: Job) -> Done:
+        deadline = min(self._until, time.monotonic() + kind.seconds)
+        try:
+            kind.do(self._store, job, self._around, deadline)
+        except SavepointError as failure:
+            self._box.failed(job, failure, int(time.time()))
+            done = Done(job, failure)
+        else:
+            self._box.done(job)
+            done = Done(job, None)
+        self._tell(done)
+        return done

@@ -1,0 +1,93 @@
+"""What a save adds to an index that is not what the trusted head has seen."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from savepoint.capture.request import Request
+from savepoint.core import spelling
+from savepoint.core.spelling import Instance
+from savepoint.core.verdicts import Verdict
+from savepoint.save import save_consciousness_state
+from savepoint.store import birth, repair, trusted, witness
+from savepoint.store.layout import Home, InstancePaths
+
+
+class Place:
+    """A store with one session that can be saved again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.home = Home(str(folder / "home"))
+        self.transcript = folder / "11111111-1111-4111-8111-111111111111.jsonl"
+        store = birth.create_store(self.home, str(self.project), Instance("Ada", 1), 1_800_000_000)
+        slug = next((folder / "home/stores" / store.id / "instances").iterdir()).name
+        self.paths: InstancePaths = store.instance(slug)
+
+    def save(self) -> int:
+        """One more savepoint; its sequence."""
+        with self.transcript.open("a") as file:
+            file.write(json.dumps({"type": "user", "message": {"content": "hello"}}) + "\n")
+        request = Request(
+            home=self.home.path,
+            project=str(self.project),
+            cwd=str(self.project),
+            config_dir=str(self.project),
+            session_id="",
+            transcript=str(self.transcript),
+            trigger="manual",
+            now=1_800_000_000,
+            deadline=time.monotonic() + 10,
+            environment={},
+            even_if_unchanged=True,
+        )
+        saved = save_consciousness_state(request)
+        assert saved is not None
+        return saved.record.seq
+
+    def verdict(self) -> Verdict:
+        """What the local witness says of everything."""
+        return witness.verify_local(self.paths).verdict
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_save_on_a_forked_index_does_not_cover_the_fork(place: Place) -> None:
+    place.save()
+    index = Path(place.paths.index_file)
+    before = index.read_bytes()
+    place.save()
+    head = trusted.load(place.paths)
+    index.write_bytes(before)  # put back, with a head that forgot: another record 3 is made
+    Path(place.paths.trusted).unlink()
+    place.save()
+    assert head is not None
+    head.save(place.paths)
+    assert place.verdict() is Verdict.ROLLED_BACK
+    assert place.save() == 4
+    assert place.verdict() is Verdict.ROLLED_BACK
+    repair.repair(place.paths.store, 1_800_000_001, time.monotonic() + 10)
+    assert place.verdict() is Verdict.VERIFIED
+
+
+def test_many_snapshots_of_one_second_have_a_name_each(place: Place) -> None:
+    assert [place.save() for _ in range(4)] == [2, 3, 4, 5]
+    names = sorted(one.name for one in Path(place.paths.snapshots).iterdir())
+    stem = "snapshot_" + spelling.time_text(1_800_000_000).replace(":", "-")
+    assert names == sorted([f"{stem}.json", *(f"{stem}_{seq}.json" for seq in (3, 4, 5))])
+
+
+def test_a_name_that_a_crash_left_taken_is_not_used_again(place: Place) -> None:
+    place.save()
+    stem = "snapshot_" + spelling.time_text(1_800_000_000).replace(":", "-")
+    left = Path(place.paths.snapshots) / f"{stem}_3.json"
+    left.write_bytes(b"of a save that was killed before its record")
+    assert place.save() == 3
+    assert left.read_bytes() == b"of a save that was killed before its record"
+    assert place.verdict() is Verdict.VERIFIED
