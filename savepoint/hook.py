@@ -14,7 +14,7 @@ import time
 
 _STARTED = time.monotonic()
 
-from savepoint import surroundings  # noqa: E402  # the clock starts before our own imports
+from savepoint.capture import surroundings  # noqa: E402  # the clock starts before our own imports
 from savepoint.capture import payload  # noqa: E402
 from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402

@@ -10,7 +10,25 @@ import uuid
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
-WORDS = "the agent reads a file and thinks about locks and then writes a test for the parser".split()
+WORDS = [
+    "the",
+    "agent",
+    "reads",
+    "a",
+    "file",
+    "and",
+    "thinks",
+    "about",
+    "locks",
+    "and",
+    "then",
+    "writes",
+    "a",
+    "test",
+    "for",
+    "the",
+    "parser",
+]
 
 
 def main() -> None:
@@ -69,7 +87,10 @@ class Demo:
 
     def run(self, *args: str, expect: int = 0) -> int:
         """Run savepoint as a user does; stop the demo at another exit code than expected."""
-        print(f"$ savepoint {' '.join(args)}".replace(str(self.transcript), "SESSION.jsonl"), flush=True)
+        print(
+            f"$ savepoint {' '.join(args)}".replace(str(self.transcript), "SESSION.jsonl"),
+            flush=True,
+        )
         done = self._savepoint(*args)
         for line in (done.stdout + done.stderr).decode().splitlines():
             print("  ", line)

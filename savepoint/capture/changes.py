@@ -34,6 +34,7 @@ NESTED = "is a repository of its own"
 _NOT_REGULAR = "is not a regular file"
 _SYMLINK = "120000"
 _GITLINK = "160000"
+_32_BITS = 2**32 - 1  # what the index keeps of inode and size
 # Kernels stamp files with their last clock tick: two writes within one may leave the same time.
 _TICK = 20_000_000  # nanoseconds, twice the longest
 
@@ -72,14 +73,17 @@ class IndexFacts(NamedTuple):
 
     def vouches_for(self, entry: Entry, seen: os.stat_result) -> bool:
         """Is the file certainly as git saw it? Nothing says so if the index is no younger."""
-        times = (*divmod(seen.st_ctime_ns, 10**9), *divmod(seen.st_mtime_ns, 10**9))
-        now = (*times, seen.st_ino, seen.st_size)
-        if entry.stat != tuple(value % 2**32 for value in now):
+        changed, changed_ns, written, written_ns, inode, size = entry.stat
+        if (
+            seen.st_mtime_ns != written * 10**9 + written_ns
+            or seen.st_ctime_ns != changed * 10**9 + changed_ns
+            or seen.st_size & _32_BITS != size
+            or seen.st_ino & _32_BITS != inode
+        ):
             return False
-        seconds, nanoseconds = entry.written
-        if not nanoseconds:  # a file system, or a git, that counts in seconds
-            return seconds < self.mtime // 10**9
-        return seconds * 10**9 + nanoseconds + _TICK < self.mtime
+        if not written_ns:  # a file system, or a git, that counts in seconds
+            return written < self.mtime // 10**9
+        return seen.st_mtime_ns + _TICK < self.mtime
 
     def holds(
         self, mode: str, size: int, pieces: Iterable[bytes], old_mode: str, old_id: str
@@ -190,7 +194,7 @@ class Collector:
                 self._exclude_if(entry.path, NESTED)
             return False
         try:
-            seen = os.lstat(os.path.join(self._top, entry.path))
+            seen = os.lstat(b"%b/%b" % (self._top, entry.path))
         except OSError:  # absent: diff-files says so, unless git was told not to look
             return False
         return entry.mode != gitindex.SPARSE_TREE and not index.vouches_for(entry, seen)

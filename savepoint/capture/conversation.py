@@ -10,6 +10,7 @@ from savepoint.capture.agents import Adapter, FileNote, Fold, Span, Tokens, Wind
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.segments import Segment, root_of
+from savepoint.store.files import read_at
 from savepoint.store.sessions import CachedFile, Session, Stamp
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _unfollowed(*, stands: bool) -> Callable[[bytes], None]:  # noqa: ARG001  # 
 
 def line_at(fd: int, span: Span | FileNote) -> bytes:
     """A line of the transcript that the scan found."""
-    return os.pread(fd, min(span.length, limits.SEGMENT_HARD_BYTES), span.offset)
+    return read_at(fd, min(span.length, limits.SEGMENT_HARD_BYTES), span.offset)
 
 
 class _Follower:

@@ -10,7 +10,7 @@ from savepoint.capture.exclusion import key_reason
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.segments import Segment, cut
-from savepoint.store.files import open_regular
+from savepoint.store.files import open_regular, read_at
 from savepoint.store.sessions import CachedFile, Stamp
 from savepoint.store.worktree import find_worktree
 
@@ -128,7 +128,7 @@ class Loader:
             return LoadedFile(note.kind, sha256, stamp.size, changed, None, before.segments)
         if seen.st_size > min(limits.LOADED_FILE_BYTES, self._left):
             return _unstored(note, "too large")._replace(size=seen.st_size)
-        data = _read(fd, seen.st_size)
+        data = read_at(fd, seen.st_size, 0)
         secret = key_reason(data)
         if secret:
             return _unstored(note, secret)
@@ -160,13 +160,6 @@ def _changed(data: bytes, note: ReadNote | None) -> bool | None:
     shown = b"\n".join(lines if note.whole else lines[first : first + note.line_count])
     hashes = {hashlib.sha256(text).hexdigest() for text in (data if note.whole else shown, shown)}
     return note.sha256 not in hashes
-
-
-def _read(fd: int, size: int) -> bytes:
-    data = os.pread(fd, size, 0)
-    while len(data) < size and (more := os.pread(fd, size - len(data), len(data))):
-        data += more
-    return data
 
 
 class _SeenBefore(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
-from savepoint.store.files import open_regular
+from savepoint.store.files import open_regular, read_at
 from savepoint.store.sessions import CachedFile, Stamp
 
 if TYPE_CHECKING:
@@ -133,17 +133,10 @@ def _prefix_stands(fd: int, before: CachedFile, opened: os.stat_result, check: s
         checked = checked[-1 - limits.TAIL_CHECK_SEGMENTS :]
     position = total - sum(one.bytes for one in checked)
     for one in checked:
-        if hashlib.sha256(_read_exactly(fd, one.bytes, position)).hexdigest() != one.sha256:
+        if hashlib.sha256(read_at(fd, one.bytes, position)).hexdigest() != one.sha256:
             return False
         position += one.bytes
     return True
-
-
-def _read_exactly(fd: int, size: int, position: int) -> bytes:
-    data = os.pread(fd, size, position)
-    while len(data) < size and (more := os.pread(fd, size - len(data), position + len(data))):
-        data += more
-    return data
 
 
 class _Reader:
@@ -159,9 +152,7 @@ class _Reader:
         buffer = bytearray()
         end = os.fstat(self._fd).st_size
         while True:
-            while chunk := os.pread(
-                self._fd, min(_CHUNK_BYTES, end - self.position), self.position
-            ):
+            while chunk := self._chunk(end):
                 self.position += len(chunk)
                 buffer += chunk
                 while (stop := segments.cut(buffer, 0, final=False)) is not None:

@@ -9,7 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from savepoint import __version__, gitcmd, surroundings
+from savepoint import __version__, gitcmd
+from savepoint.capture import surroundings
 from savepoint.cli import terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
 from savepoint.core import limits

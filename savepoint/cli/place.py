@@ -6,7 +6,7 @@ import os
 import time
 from typing import NamedTuple
 
-from savepoint import surroundings
+from savepoint.capture import surroundings
 from savepoint.capture.request import Request
 from savepoint.capture.transcript import Stillness
 from savepoint.core import limits

@@ -168,4 +168,6 @@ def _text(value: object) -> str | None:
 
 
 def _clean(value: str) -> str:
-    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return "".join(
+        "\ufffd" if "\ud800" <= character <= "\udfff" else character for character in value
+    )

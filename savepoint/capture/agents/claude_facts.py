@@ -35,7 +35,7 @@ class Touch(NamedTuple):
 
     path: str
     kind: str  # read, attached, written
-    repeats: bool  # it only says "as you saw it before": an older record has the content
+    repeats: bool = False  # it only says "as you saw it before": an older record has the content
 
 
 def kind_of(record: Record) -> str | None:
@@ -131,7 +131,7 @@ def touches(record: Record, calls: dict[str, str]) -> list[Touch]:
         path = path_of(inner.get("filePath")) or calls.get(_answered_call(record) or "")
         return [Touch(path, "read", result.get("type") == "file_unchanged")] if path else []
     path = path_of(result.get("filePath")) or path_of(result.get("notebook_path"))
-    return [Touch(path, "written", repeats=False)] if path else []
+    return [Touch(path, "written")] if path else []
 
 
 class Shown(NamedTuple):

@@ -7,7 +7,7 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from savepoint.capture.agents import Companions, claude_lines
+from savepoint.capture.agents import Companions, claude_facts, claude_lines
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
@@ -222,16 +222,16 @@ def _is_session_of(path: str, project_dir: str) -> bool:
 
 
 def _first_cwd(beginning: bytes) -> str | None:
-    for line in beginning.split(b"\n"):
-        cwd = claude_lines.member(line, "cwd")
-        if cwd:
-            return cwd
-    return None
+    return next(filter(None, (_member(line, "cwd") for line in beginning.split(b"\n"))), None)
 
 
 def _first_session(path: str) -> str | None:
-    line = _beginning(path, limits.SCAN_EDGE_BYTES).split(b"\n", 1)[0]
-    return claude_lines.member(line, "sessionId")
+    return _member(_beginning(path, limits.SCAN_LINE_BYTES).split(b"\n", 1)[0], "sessionId")
+
+
+def _member(line: bytes, key: str) -> str | None:
+    records, _ = claude_lines.objects(line)
+    return claude_facts.name(records[0].get(key)) if records else None
 
 
 def _clean(label: str) -> str:

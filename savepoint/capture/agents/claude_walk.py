@@ -1,15 +1,15 @@
 """One walk over new bytes of a Claude Code transcript, line by line.
 
 Most lines are only counted, by their two ends (claude_lines); the few that carry a fact are parsed.
-Of answers only the last is looked into, of lines that show a file the newest of each path, both
-when the piece is walked.
+Of answers only the last is looked into, when the piece is walked.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import FileNote, Span, claude_facts, claude_lines
+from savepoint.capture.agents.claude_facts import Touch
 from savepoint.core import limits
 
 if TYPE_CHECKING:
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from savepoint.capture.agents.claude_facts import Record
     from savepoint.capture.agents.claude_lines import Head
     from savepoint.capture.agents.claude_scan import Scan
-
-
-class Sight(NamedTuple):
-    """A line of the piece that shows a file."""
-
-    start: int
-    stop: int
-    kind: str = ""  # read, attached, written; empty: only looks like it
-    repeats: bool = False  # it has no content of its own
 
 
 class Walk:
@@ -45,8 +36,6 @@ class Walk:
         self._tally: dict[tuple[str | None, str | None], int] = {}  # lines by type and session
         self._answers: list[tuple[int, int]] = []  # assistant lines since a boundary
         self._odd: set[int] = set()  # starts of lines that are not one object
-        self._sights: dict[str, list[Sight]] = {}
-        self._glimpses: dict[bytes, list[tuple[int, int]]] = {}  # path as JSON → lines like results
 
     def lines(self, start: int, end: int) -> None:
         """Walk data[start:end], which ends with a line end."""
@@ -106,11 +95,12 @@ class Walk:
         if found < 0:
             return data.find(_TODOS, at, stop) < 0 or self._look_todos(at, stop)
         value = found + len(_RESULT)
-        path = claude_lines.result_path(data, value, stop)
-        if path is not None:
-            if not claude_lines.follows_message(data, at, found):
+        result = claude_lines.FILE_RESULT.match(data, value, stop)
+        if result is not None:
+            path = claude_facts.path_of(claude_lines.string(result[2]))
+            if path is None or not claude_lines.follows_message(data, at, found):
                 return False
-            self._glimpses.setdefault(path, []).append((at, stop))
+            self._see(Touch(path, "read" if result[1] else "written"), at, stop)
             return True
         dull = claude_lines.is_dull_result(data, value, stop)
         return dull and data.find(_RESULT, value, stop) < 0 and data.find(_TODOS, at, stop) < 0
@@ -180,13 +170,14 @@ class Walk:
                 self._answers.append((at, stop))
             self._scan.learn(record, Span(self._base + at, stop - at))
             for touch in claude_facts.touches(record, self._scan.calls):
-                self._see(touch.path, Sight(at, stop, touch.kind, touch.repeats))
+                self._see(touch, at, stop)
         else:
             self._scan.learn_backups(claude_facts.backups(record))
 
-    def _see(self, path: str | None, sight: Sight) -> None:
-        if path is not None:
-            self._sights.setdefault(path, []).append(sight)
+    def _see(self, touch: Touch, at: int, stop: int) -> None:
+        files = self._scan.files
+        if not (touch.repeats and touch.path in files):
+            self._scan.see_file(touch.path, FileNote(touch.kind, self._base + at, stop - at))
 
     def _pass_boundary(self) -> None:
         self._settle_answers()
@@ -200,7 +191,6 @@ class Walk:
             scan.records += lines
             scan.count(kind, session, lines)
         self._settle_answers()
-        self._settle_sights()
         scan.version = self._last("version", start, end) or scan.version
         scan.cwd = self._last("cwd", start, end) or scan.cwd
 
@@ -217,46 +207,6 @@ class Walk:
         self._scan.usage = usage or self._scan.usage
         self._scan.model = model or self._scan.model
         self._answers = []
-
-    def _settle_sights(self) -> None:
-        """Of each file the newest record, in the order of the piece.
-
-        A long session edits the same few files again and again, and such records are most of its
-        bytes: an older one is looked into only if the newer deceived or has no content of its own.
-        """
-        for raw, lines in self._glimpses.items():
-            path = claude_facts.path_of(claude_lines.string(raw))
-            for at, stop in lines:
-                self._see(path, Sight(at, stop))
-        news = []
-        for path, sights in self._sights.items():
-            sight = self._newest(path, sights)
-            if sight is not None and not (sight.repeats and path in self._scan.files):
-                news.append((path, sight))
-        for path, sight in sorted(news, key=lambda seen: seen[1].start):
-            note = FileNote(sight.kind, self._base + sight.start, sight.stop - sight.start)
-            self._scan.see_file(path, note)
-
-    def _newest(self, path: str, sights: list[Sight]) -> Sight | None:
-        repeat = None
-        for sight in sorted(sights, reverse=True):
-            proven = sight if sight.kind else self._prove(path, sight)
-            if proven is not None and not proven.repeats:
-                return proven
-            repeat = proven or repeat
-        return repeat
-
-    def _prove(self, path: str, sight: Sight) -> Sight | None:
-        """The sight as the record's JSON has it; None if its looks deceived."""
-        line = self._data[sight.start : sight.stop]
-        kind = claude_lines.proven_result(line)
-        if kind is not None:
-            return sight._replace(kind=kind)
-        for record in claude_lines.objects(line)[0]:
-            for touch in claude_facts.touches(record, self._scan.calls):
-                if touch.path == path:
-                    return sight._replace(kind=touch.kind, repeats=touch.repeats)
-        return None
 
     def _last(self, key: str, start: int, end: int) -> str | None:
         """The last string that a record of data[start:end] has at its top under `key`."""
