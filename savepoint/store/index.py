@@ -68,7 +68,8 @@ def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None)
 
 def holds(paths: InstancePaths, tail: Tail, seq: int, record_hash: str) -> bool:
     """Does the index have that record with that hash? The last two are looked at without reading
-    more; the trusted head lags further only after a crash."""
+    more; the trusted head lags further only after a crash.
+    """
     last = tail.last
     if last is not None and last.seq == seq:
         return last.hash == record_hash

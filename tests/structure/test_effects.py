@@ -26,6 +26,9 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
     "savepoint/work/outbox.py": {
         "sqlite3": "the attempts at jobs: SQLite makes its own files durable",
         "sqlite3.connect": "as sqlite3",
+        "sqlite3.Connection": "as sqlite3",
+        "sqlite3.DatabaseError": "as sqlite3",
+        "sqlite3.Error": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
     },
 }
