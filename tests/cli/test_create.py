@@ -1,0 +1,198 @@
+"""`savepoint create`: always a savepoint, the specification's lines, only what is true."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint.cli import shapes
+from savepoint.core import limits
+from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SPECIFICATION = {
+    "timestamp",
+    "instance",
+    "event",
+    "snapshot_hash",
+    "snapshot_size_bytes",
+    "snapshot_file",
+    "layer_1_status",
+    "layer_2_status",
+    "layer_2_commit",
+    "layer_3_status",
+    "layer_3_task_id",
+    "tokens_used_this_session",
+    "tokens_remaining",
+    "context_utilization_percent",
+    "consciousness_preserved",
+}
+
+
+def test_json_has_the_specifications_fields(cli: Scene) -> None:
+    made = cli.created()
+    assert made.keys() >= _SPECIFICATION | {"seq", "status", "tokens_used"}
+    assert made["status"] == made["event"] == "SAVEPOINT_CREATED"
+    assert (made["seq"], made["instance"], made["session_id"]) == (2, "Gabriel #215", SESSION)
+    layers = [made[f"layer_{n}_status"] for n in (1, 2, 3)]
+    assert layers == ["SAVED_LOCALLY", "QUEUED_FOR_COMMIT", "DISABLED"]
+    assert made["layer_2_commit"] is None
+    assert made["layer_3_task_id"] is None
+    shapes.Created.model_validate(made)
+
+
+def test_there_is_always_a_savepoint(cli: Scene) -> None:
+    first, second = cli.created(), cli.created()
+    assert (first["seq"], second["seq"]) == (2, 3)
+    assert second["from"] == {
+        "signer": first["signer"],
+        "seq": 2,
+        "snapshot_hash": first["snapshot_hash"],
+    }
+
+
+def test_a_person_reads_the_three_layers(cli: Scene) -> None:
+    ran = cli.good("create")
+    one, hashed, size, where, two, three = ran.text.splitlines()
+    assert one == "✓ Layer 1: Local savepoint created"
+    file = Path(where.removeprefix("  Location: "))
+    assert size == f"  Size: {file.stat().st_size} bytes"
+    assert hashed.startswith("  Hash: sha256:")
+    assert two.startswith("· Layer 2: QUEUED_FOR_COMMIT")
+    assert three.startswith("· Layer 3: DISABLED")
+
+
+def test_transcript_by_path_and_session_by_id(cli: Scene) -> None:
+    other = cli.say("of another session", session=OTHER_SESSION)
+    assert cli.created("--transcript", os.path.relpath(other, cli.project))["session_id"] == (
+        OTHER_SESSION
+    )
+    assert cli.created("--session", SESSION)["session_id"] == SESSION
+
+
+def test_newest_session_is_meant_where_none_is_named(cli: Scene) -> None:
+    newest = cli.say("later", session=OTHER_SESSION)
+    os.utime(newest)
+    assert cli.created()["session_id"] == OTHER_SESSION
+
+
+def test_a_subfolder_belongs_to_the_project(cli: Scene) -> None:
+    (cli.project / "src").mkdir()
+    made = cli.created("-C", str(cli.project / "src"))
+    assert made["session_id"] == SESSION
+    git = cli.good("show", "latest", "--only", "git").json
+    assert git["roots"]["project"] == str(cli.project)
+
+
+def test_no_store_is_10(bare: Scene) -> None:
+    bare.say("x")
+    ran = bare("create")
+    assert ran.code == 10
+    assert ran.err.startswith("savepoint: error: no store for ")
+    assert "savepoint: hint: run `savepoint init`" in ran.err
+
+
+def test_no_session_is_1(bare: Scene) -> None:
+    bare.good("init")
+    ran = bare("create")
+    assert ran.code == 1
+    assert "--transcript" in ran.err
+
+
+@pytest.mark.parametrize("what", ["missing", "folder", "fifo"])
+def test_what_is_no_transcript_is_1(cli: Scene, what: str) -> None:
+    path = cli.project / what
+    if what == "folder":
+        path.mkdir()
+    if what == "fifo":
+        os.mkfifo(path)
+    ran = cli("create", "--transcript", str(path))
+    assert ran.code == 1
+    assert str(path) in ran.err
+    assert cli.good("list", "--json").json == {"savepoints": []}
+
+
+def test_a_key_that_others_may_read_is_12_and_the_bytes_are_not_lost(cli: Scene) -> None:
+    key = Path(cli.paths.authority)
+    key.chmod(0o644)
+    ran = cli("create")
+    assert ran.code == 12
+    assert f"chmod 600 {key}" in ran.err
+    pending = cli.good("status", "--json").json["pending"]
+    assert [(one["session_id"], one["drafts"]) for one in pending] == [(SESSION, 1)]
+    key.chmod(0o600)
+    ran = cli.good("create")
+    assert len(cli.good("list", "--json").json["savepoints"]) == 2  # the draft, and this one
+    assert cli.good("status", "--json").json["pending"] == []
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.05)
+    yield
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_lock_that_is_held_is_11(cli: Scene) -> None:
+    with Path(cli.paths.store.session_lock(SESSION)).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        ran = cli("create")
+    assert ran.code == 11
+    assert cli.good("create").code == 0
+
+
+def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
+    cli.say("of another session", session=OTHER_SESSION)
+    note = {
+        "v": 1,
+        "session_id": OTHER_SESSION,
+        "transcript": str(cli.path_of(OTHER_SESSION)),
+        "project": str(cli.project),
+        "cwd": str(cli.project),
+        "trigger": "auto",
+        "since": 1_700_000_000,
+        "reason": "the hook's time has passed",
+    }
+    Path(cli.paths.store.pending_note(OTHER_SESSION)).write_text(json.dumps(note))
+    ran = cli.good("create", "--session", SESSION)
+    assert "savepoint 3 finishes" in ran.err
+    saves = cli.good("list", "--json").json["savepoints"]
+    assert [(one["session_id"], one["trigger"]) for one in saves] == [
+        (SESSION, "manual"),
+        (OTHER_SESSION, "auto"),
+    ]
+    assert not Path(cli.paths.store.pending_note(OTHER_SESSION)).exists()
+
+
+def test_every_real_transcript_comes_back(cli: Scene, shared: Path) -> None:
+    files = sorted((shared / "transcripts").glob("claude-*.jsonl"))
+    assert files
+    for file in files:
+        cli.created("--transcript", str(file))
+        assert cli.good("show", "latest", "--only", "conversation").out == file.read_bytes()
+    assert cli.good("verify", "--all").code == 0
+
+
+def test_as_a_process_of_its_own(cli: Scene) -> None:
+    done = program("create", cwd=cli.project)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().startswith("✓ Layer 1: Local savepoint created\n")
+
+
+def test_full_disk_is_40(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refuse)
+        ran = cli("create", "--json")
+    assert ran.code == 40
+    assert ran.json["error"]["name"] == "disk"
+    assert cli.good("fsck").code == 0
