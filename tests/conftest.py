@@ -99,6 +99,12 @@ def zstd() -> str:
 
 
 @pytest.fixture(scope="session")
+def age() -> str:
+    """The path of the stock age program."""
+    return shutil.which("age") or _lacking("age")
+
+
+@pytest.fixture(scope="session")
 def loop_mount() -> None:
     """An ext4 image can be made and mounted through a loop device."""
     if not (
