@@ -1,0 +1,271 @@
+"""A user, a project, an agent's session and a store in one folder, and the real hook to fire."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from savepoint.core.spelling import Instance
+from savepoint.store import birth, fsck, savepoints
+from savepoint.store.layout import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from savepoint.core.record import Record
+    from savepoint.core.strict_json import Json
+    from savepoint.store.fsck import Checked
+    from savepoint.store.layout import InstancePaths, Store
+
+BIN = Path(sys.executable).parent
+HOOK = (sys.executable, "-I", str(BIN / "savepoint-hook"))  # as `install` writes it: no shim
+COMMAND = (sys.executable, "-I", str(BIN / "savepoint"))
+SECONDS = 60  # a process that takes longer hangs
+_PAUSE = 2  # seconds that the agent has not written for: else a hook waits for it
+
+
+def session_id(number: int) -> str:
+    """A made-up session id."""
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Fired(NamedTuple):
+    """What became of one process."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def is_quiet(self) -> bool:
+        """Did it end as an agent wants its hook to: exit code 0, nothing on any stream?"""
+        return (self.code, self.out, self.err) == (0, b"", "")
+
+
+class Scene(NamedTuple):
+    """Everything below one folder, which may be copied or mounted as a whole."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path, *, git: bool = True, store: bool = True) -> Self:
+        """A project with a commit and a change, and a store without savepoints."""
+        scene = cls(folder)
+        for one in (scene.project, scene.sessions):
+            one.mkdir(parents=True)
+        scene.home.mkdir(mode=0o700, parents=True)
+        (scene.user / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.invalid\n")
+        if git:
+            (scene.project / "a.py").write_text("print(1)\n")
+            scene.git("init", "-q", "-b", "main")
+            scene.git("add", ".")
+            scene.git("commit", "-qm", "first")
+            (scene.project / "a.py").write_text("print(2)\n")
+        if store:
+            scene.begin()
+        return scene
+
+    def begin(self) -> None:
+        """The store of the project, as `init` makes it."""
+        birth.create_store(Home(str(self.home)), str(self.project), _ADA, int(time.time()))
+
+    @property
+    def user(self) -> Path:
+        """$HOME."""
+        return self.folder / "user"
+
+    @property
+    def home(self) -> Path:
+        """$SAVEPOINT_HOME."""
+        return self.folder / "home"
+
+    @property
+    def project(self) -> Path:
+        """The agent's project."""
+        return self.folder / "project"
+
+    @property
+    def sessions(self) -> Path:
+        """Where the agent keeps the project's transcripts."""
+        return self.user / ".claude/projects" / _AGENTS_NAME
+
+    def transcript(self, session: int = 1) -> Path:
+        """The file of a session."""
+        return self.sessions / f"{session_id(session)}.jsonl"
+
+    def say(self, count: int = 1, *, session: int = 1, size: int = 60) -> bytes:
+        """Let the agent write `count` records, a while ago; returns the whole transcript."""
+        path = self.transcript(session)
+        with path.open("ab") as file:
+            for _ in range(count):
+                file.write(record(session, file.tell(), size))
+        self.rest(session)
+        return path.read_bytes()
+
+    def rest(self, session: int = 1) -> None:
+        """The agent has not written for a while."""
+        then = time.time() - _PAUSE
+        os.utime(self.transcript(session), (then, then))
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What the agent passes to its hooks."""
+        return {
+            "HOME": str(self.user),
+            "PATH": os.environ["PATH"],
+            "SAVEPOINT_HOME": str(self.home),
+            "CLAUDE_CONFIG_DIR": str(self.user / ".claude"),
+            "CLAUDE_PROJECT_DIR": str(self.project),
+            **more,
+        }
+
+    def payload(self, session: int = 1, event: str = "PreCompact", **more: object) -> bytes:
+        """What the agent writes to its hook."""
+        told = {
+            "session_id": session_id(session),
+            "transcript_path": str(self.transcript(session)),
+            "cwd": str(self.project),
+            "hook_event_name": event,
+            "trigger": "manual",
+        }
+        return json.dumps(told | more).encode()
+
+    def fire(
+        self,
+        session: int = 1,
+        event: str = "PreCompact",
+        *,
+        wrap: Sequence[str] = (),
+        payload: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Fired:
+        """Run the hook as the agent does, below `wrap`, and wait for it."""
+        data = self.payload(session, event) if payload is None else payload
+        return run([*wrap, *HOOK, event], self.project, env or self.environment(), data)
+
+    def start(self, session: int = 1, event: str = "PreCompact") -> subprocess.Popen[bytes]:
+        """Run the hook and do not wait for it."""
+        process = subprocess.Popen(
+            [*HOOK, event],
+            cwd=self.project,
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        process.stdin.write(self.payload(session, event))
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def command(self, *args: str, wrap: Sequence[str] = ()) -> Fired:
+        """Run `savepoint ARGS` as a person does."""
+        return run([*wrap, *COMMAND, *args], self.project, self.environment(), b"")
+
+    def create(self, session: int = 1, *, wrap: Sequence[str] = ()) -> Fired:
+        """Run `savepoint create` for a session."""
+        return self.command("create", "--transcript", str(self.transcript(session)), wrap=wrap)
+
+    def git(self, *args: str) -> str:
+        """Run git in the project as the user does."""
+        done = subprocess.run(
+            ["git", *args], cwd=self.project, check=True, capture_output=True, text=True, timeout=20
+        )
+        return done.stdout.removesuffix("\n")
+
+    @property
+    def store(self) -> Store:
+        """The only store."""
+        (config,) = self.home.glob("stores/*/config.json")
+        return Home(str(self.home)).store(config.parent.name)
+
+    @property
+    def paths(self) -> InstancePaths:
+        """The only instance."""
+        (paths,) = savepoints.instances(self.store)
+        return paths
+
+    def saves(self, session: int | None = None) -> list[Record]:
+        """The savepoints, or those of one session, oldest first."""
+        wanted = session and session_id(session)
+        found = savepoints.records(self.paths).saves
+        return [one for one in found if wanted in (None, one.body["session_id"])]
+
+    def document(self, one: Record | None = None) -> dict[str, Json]:
+        """What the snapshot of a savepoint says; of the newest where none is named."""
+        return savepoints.open_snapshot(self.paths, one or self.saves()[-1]).document
+
+    def files(self, one: Record | None = None) -> dict[str, bytes]:
+        """Part and path → bytes, of all files that a savepoint holds."""
+        stored = savepoints.files(self.store, self.document(one))
+        return {
+            f"{file.part}:{file.path}": b"".join(savepoints.content(self.store, file))
+            for file in stored
+        }
+
+    def conversation(self, one: Record | None = None) -> bytes | None:
+        """The transcript that a savepoint holds; None where it says that it has none."""
+        held = self.files(one)
+        return next((held[name] for name in held if name.startswith("conversation:")), None)
+
+    def fsck(self) -> Checked:
+        """What fsck says of the store."""
+        return fsck.fsck(self.store, time.time())
+
+    def damage(self) -> list[str]:
+        """What fsck finds that is worse than a leftover."""
+        return [f"{one.exit_code} {one.detail}" for one in self.fsck().items if one.exit_code]
+
+    def log(self) -> list[dict[str, str]]:
+        """The lines of hook.log."""
+        path = self.home / "hook.log"
+        return (
+            [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        )
+
+    def pending(self) -> list[str]:
+        """What waits to be finished."""
+        return sorted(os.listdir(self.store.pending))
+
+    def copy(self, folder: Path) -> Scene:
+        """The same somewhere else; what a store knows of paths still means the old place."""
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run(["cp", "-a", str(self.folder), str(folder)], check=True)
+        return Scene(folder)
+
+
+def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], data: bytes) -> Fired:
+    """Run a program to its end; one that hangs fails the test."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        input=data,
+        capture_output=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    return Fired(done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace"))
+
+
+def record(session: int, number: int, size: int) -> bytes:
+    """One line of a transcript, with `size` characters of text that hardly compresses."""
+    text = hashlib.shake_256(f"{session} {number}".encode()).hexdigest(size // 2 + 16)
+    told = {
+        "type": "user",
+        "uuid": f"{text[:8]}-0000-4000-8000-{text[8:20]}",
+        "sessionId": session_id(session),
+        "message": {"role": "user", "content": text[:size]},
+    }
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
+_ADA = Instance.parse("Ada #1")
+_AGENTS_NAME = "-project"
