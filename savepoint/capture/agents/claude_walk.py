@@ -127,7 +127,7 @@ class Walk:
         return True
 
     def _look_attachment(self, head: Head, at: int, stop: int) -> bool:
-        if head.opens != b'"attachment":{':
+        if head.opens != b'"attachment":':
             return False
         kind = claude_lines.opened_type(self._data, at, stop)
         return kind is not None and not claude_facts.is_attachment_told(kind)
@@ -135,7 +135,7 @@ class Walk:
     def _look_system(self, head: Head, _at: int, _stop: int) -> bool:
         if head.subtype == "compact_boundary":
             self._pass_boundary()
-        return head.subtype is not None or head.whole
+        return head.subtype is not None
 
     def _look_backups(self, _head: Head, at: int, stop: int) -> bool:
         names = claude_lines.backup_names(self._data, at, stop)
