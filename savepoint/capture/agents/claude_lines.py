@@ -22,7 +22,6 @@ from savepoint.core import limits
 LINKED = b'{"parentUuid":"'
 LINK_END = len(LINKED) + 36  # where the closing quote of a parent's UUID stands
 
-
 Key = tuple[str | None, str | None]  # a record's `type` and `sessionId`
 
 
@@ -32,9 +31,7 @@ class Head(NamedTuple):
     text: bytes  # as it stands in the line, from LINK_END on where the line starts with a UUID
     key: Key
     subtype: str | None
-    opens: (
-        bytes  # key of the member that is opened next, as `"…":`; empty if the text ends elsewhere
-    )
+    opens: bytes  # key of the member that is opened next, as `"…":`; empty if none is
     half: bool  # type or session may come later
 
 
@@ -70,7 +67,7 @@ def opened_type(data: bytes, at: int, stop: int) -> str | None:
 
 
 def read_tail(data: bytes, start: int, stop: int, key: Key) -> Key | None:
-    """The key, completed by the scalar members at the line's end; None if they do not."""
+    """The key, completed by the members at the line's end; None if those do not complete it."""
     kind, session = key
     if kind is None:
         match = _tail(b'"type":"', data, start, stop)
@@ -178,7 +175,11 @@ def clean(value: object) -> str | None:
     """A string that can be written as UTF-8: a lone surrogate becomes U+FFFD; None if no string."""
     if not isinstance(value, str):
         return None
-    return value if value.isascii() else _LONE.sub("\ufffd", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
+    return value
 
 
 def _tail(key: bytes, data: bytes, start: int, stop: int) -> re.Match[bytes] | None:
@@ -216,7 +217,6 @@ _BETWEEN = re.compile(_NO_BRACKETS)
 _DULL_RESULT = re.compile(rb'"|\[|\{"(?:stdout|mode|filenames|durationMs|status|query|bytes)":')
 _BACKUP_NAME = re.compile(rb'"backupFileName":"([^"\\]*+)"')
 _GLUE = re.compile(rb'\}\{"')
-_LONE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(strict=False)
 
