@@ -44,7 +44,7 @@ class Result(NamedTuple):
 
     code: int  # exit status; minus the signal's number; NOT_STARTED
     out: bytes
-    err: bytes  # its first GIT_ERROR_BYTES
+    err: bytes  # GIT_ERROR_BYTES of it: its first half and its last
     problem: str  # why `out` cannot be relied on although git may not be to blame, or nothing
 
     @property
@@ -146,7 +146,10 @@ class Running:
         if fd == self._pipes.out:
             self._out += chunk
         else:
-            self._err += chunk[: limits.GIT_ERROR_BYTES - len(self._err)]
+            self._err += chunk
+            if len(self._err) > limits.GIT_ERROR_BYTES:
+                half = limits.GIT_ERROR_BYTES // 2
+                self._err[half - 1 : -half] = b"\n"
         return bool(chunk)
 
     def _wait(self, deadline: float) -> int | None:
@@ -190,10 +193,12 @@ def start(
     stdin: bytes | Iterable[bytes] = b"",
     limit: int = limits.GIT_OUTPUT_BYTES,
     own: bool = False,
+    variables: Mapping[str, str] = {},
 ) -> Running:
-    """Start `git ARGS` in a process group of its own. `env` holds all that it may see of the
-    environment; `limit` is in bytes of stdout. A `stdin` in pieces is made while git reads it.
-    `own`: the repository is ours, and no config of the user's or the machine's counts for it.
+    """Start `git ARGS` in a session and process group of its own: it has no terminal to ask on.
+    `env` holds all that it may see of the environment, and `variables` what is put over it, GIT_*
+    too; `limit` is in bytes of stdout. A `stdin` in pieces is made while git reads it. `own`: the
+    repository is ours, and no config of the user's or the machine's counts for it.
     Never raises for want of git or of resources.
     """
     program = find_git(env)
@@ -202,8 +207,8 @@ def start(
     pipes = _Pipes()
     try:
         pipes.open(with_stdin=stdin != b"")
-        variables = _environment(env) | (_OWN if own else {})
-        pid = _spawn(program, args, variables, pipes)
+        seen = _environment(env) | (_OWN if own else {}) | dict(variables)
+        pid = _spawn(program, args, seen, pipes)
     except OSError as failure:
         pipes.close()
         return Failed(f"git cannot be started: {failure.strerror}")
@@ -241,15 +246,22 @@ def _spawn(program: str, args: Sequence[str], env: Mapping[str, str], pipes: _Pi
         (os.POSIX_SPAWN_DUP2, pipes.far_out, 1),
         (os.POSIX_SPAWN_DUP2, pipes.far_err, 2),
     ]
-    return os.posix_spawn(
-        program,
-        ["git", *args],
-        env,
-        file_actions=actions,
-        setpgroup=0,
-        setsigmask=[],
-        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores both, and children inherit it
-    )
+
+    def spawn(**apart: bool | int) -> int:
+        return os.posix_spawn(
+            program,
+            ["git", *args],
+            env,
+            file_actions=actions,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores both; it is inherited
+            **apart,  # type: ignore[arg-type]  # setsid or setpgroup
+        )
+
+    try:
+        return spawn(setsid=True)
+    except NotImplementedError:  # this system cannot: a group of its own must do
+        return spawn(setpgroup=0)
 
 
 class _Pipes:
