@@ -40,7 +40,7 @@ _SETTINGS = (
     "gc.packRefs=false",
     "transfer.fsckObjects=true",  # what a hostile remote sends is looked at before it is taken
 )
-_OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
+OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
 _OURS = "savepoint"  # folder in repo.git for what is ours and no part of git
 _FAST_IMPORT = b"fast-import"  # the content of a .keep that it made
 _DISK = tuple(
@@ -74,7 +74,7 @@ class Repository(NamedTuple):
         """Git at work in the repository. Named outright, so that it looks for none, and asks
         nobody whether the folder's owner is safe.
         """
-        where = (f"--git-dir={self.path}", *_OPTIONS)
+        where = (f"--git-dir={self.path}", *OPTIONS)
         return gitcmd.start((*where, *args), env=self.env, stdin=stdin, limit=limit, own=True)
 
     def run(self, *args: str, stdin: bytes = b"", limit: int = limits.GIT_OUTPUT_BYTES) -> bytes:
@@ -172,7 +172,7 @@ def read_ref(repo: Repository, name: str) -> str | None:
     text = data.rstrip(b"\n")
     if len(text) == ID_DIGITS and not text.strip(b"0123456789abcdef"):
         return text.decode()
-    raise BrokenRefError(f"ref {name} holds no commit id", empty=not data.strip(b"\0"))
+    raise BrokenRefError(f"ref {name} holds no commit id", empty=not data.strip(b"\0\n"))
 
 
 class BrokenRefError(CommitError):
