@@ -10,7 +10,6 @@ It stands on the hook's path: `subprocess` would cost 13 ms to import.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -35,7 +34,6 @@ _ALWAYS = {
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 NOT_STARTED = 127  # exit code where there was no process
-_STDERR = 2
 _PIPE_CHUNK = 64 * limits.KIB  # bytes: what a pipe holds
 
 
@@ -272,10 +270,10 @@ class _Pipes:
         self.far_stdin = self.far_out = self.far_err = -1
 
     def open(self, *, with_stdin: bool) -> None:
-        self.out, self.far_out = _pipe()
-        self.err, self.far_err = _pipe()
+        self.out, self.far_out = os.pipe()
+        self.err, self.far_err = os.pipe()
         if with_stdin:
-            self.far_stdin, self.stdin = _pipe()
+            self.far_stdin, self.stdin = os.pipe()
             os.set_blocking(self.stdin, False)
 
     def close_far_ends(self) -> None:
@@ -291,20 +289,6 @@ class _Pipes:
         self.close_stdin()
         _close(self.out, self.err)
         self.out = self.err = -1
-
-
-def _pipe() -> tuple[int, int]:
-    """A pipe above the standard streams. Where a caller closed those (`savepoint … >&-`), a new
-    pipe gets their numbers, and putting the child's streams in place would overwrite it.
-    """
-    ends = os.pipe()
-    if min(ends) > _STDERR:
-        return ends
-    try:
-        above = fcntl.fcntl(ends[0], fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
-        return above, fcntl.fcntl(ends[1], fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
-    finally:
-        _close(*ends)
 
 
 def _close(*descriptors: int) -> None:

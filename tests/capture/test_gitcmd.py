@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -189,8 +190,17 @@ def test_child_has_three_streams_and_a_group_of_its_own(tmp_path: Path) -> None:
     assert leads
 
 
+@pytest.mark.parametrize("name", ["PIPE", "XFSZ"])
+def test_signals_that_python_ignores_are_not_ignored_by_git(tmp_path: Path, name: str) -> None:
+    """A git that ignores SIGPIPE writes on when nobody reads; an ignored signal is inherited."""
+    env = shim(tmp_path / "bin", f"kill -{name} $$; echo survived")
+    result = gitcmd.start([], env=env).finish(soon())
+    assert result.out == b""
+    assert result.code == -getattr(signal, f"SIG{name}")
+
+
 def test_works_where_the_standard_streams_are_closed(tmp_path: Path) -> None:
-    """`savepoint create <&- >&- 2>&-`: new pipes then get the numbers 0 to 2."""
+    """`savepoint create <&- >&- 2>&-`: the pipes then get the numbers 0 to 2."""
     script = (
         "import os, time\n"
         "from savepoint import gitcmd\n"

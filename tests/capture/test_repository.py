@@ -130,6 +130,33 @@ def test_index_of_the_same_second_proves_nothing_without_nanoseconds(tmp_path: P
     assert facts._replace(mtime=(second + 1) * 10**9).vouches_for(entry, seen)
 
 
+@pytest.mark.parametrize(
+    ("field", "younger", "vouched"),
+    [
+        (None, 10**9, True),
+        (None, changes._TICK + 1, True),
+        (None, changes._TICK, False),
+        (None, 0, False),
+        (None, -(10**9), False),
+        *((field, 10**9, False) for field in range(6)),
+    ],
+)
+def test_what_vouches_for_a_file(
+    tmp_path: Path, field: int | None, younger: int, vouched: bool
+) -> None:
+    """Each part of the stat must be as it was, and the index younger than the last clock tick."""
+    file = tmp_path / "a"
+    file.write_text("x")
+    os.utime(file, ns=(0, 1_700_000_000_123_456_789))
+    seen = file.lstat()
+    times = (*divmod(seen.st_ctime_ns, 10**9), *divmod(seen.st_mtime_ns, 10**9))
+    stat = [value % 2**32 for value in (*times, seen.st_ino, seen.st_size)]
+    if field is not None:
+        stat[field] += 1
+    facts = changes.IndexFacts(seen.st_mtime_ns + younger, "sha1", trust_modes=True)
+    assert facts.vouches_for(_entry(tuple(stat)), seen) == vouched
+
+
 def _entry(stat: tuple[int, ...]) -> Entry:
     return Entry(b"a", 0o100644, "0" * 40, stat, hidden=False)
 
@@ -380,6 +407,16 @@ def test_time_that_ends_while_files_are_read(repo: Repo, monkeypatch: pytest.Mon
     assert found.omitted == f"{changes.OUT_OF_TIME} ({5 - len(found.changes)})"
 
 
+def test_waiting_is_limited_whatever_the_caller_allows(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHANGES_SECONDS", 0.3)
+    os.mkfifo(repo.path / ".gitignore")  # git opens it, and waits
+    started = time.monotonic()
+    assert look(repo.path, seconds=1000).omitted == "untracked files: out of time"
+    assert time.monotonic() - started < 5
+
+
 def test_git_that_was_done_long_ago_is_still_heard(
     repo: Repo, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -440,12 +477,16 @@ def test_a_home_folder_that_is_a_repository(home: Path, monkeypatch: pytest.Monk
 def test_no_filter_of_the_users_own_config_either(repo: Repo, tmp_path: Path) -> None:
     """`* filter=lfs` in the project, the driver in ~/.gitconfig: still the project names it."""
     mark = tmp_path / "MARK"
+    later = time.time() + 1000  # younger than any index: git compares contents, through filters
+    for name in ("a", "b"):
+        os.utime(repo.path / name, (later, later))
+    repo.git("update-index", "-q", "--refresh")
     repo.git("config", "--global", "filter.lfs.clean", f"touch {mark}; cat")
     repo.write(".gitattributes", "* filter=lfs\n")
-    for name in ("a", "b"):
-        os.utime(repo.path / name)
-    look(repo.path)
+    assert look(repo.path).state["status"] == "dirty"
     assert not mark.exists()
+    repo.git("diff-files")
+    assert mark.exists(), "the control: git in place"
 
 
 def test_ignored(repo: Repo, tmp_path: Path) -> None:
