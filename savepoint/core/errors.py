@@ -14,7 +14,10 @@
     │   └── TamperedError        20   bytes that are not those that were signed
     ├── UnverifiableError        21   could not be checked
     ├── RolledBackError          22   an older state, or two histories of one key
+    │   └── RemoteDivergedError  22   the remote has commits that are not ours
     ├── UnsupportedFormatError   23   written by a newer version
+    ├── RemoteUnreachableError   30   the remote cannot be asked; what is queued stays queued
+    ├── PushRefusedError         30   the remote was asked, and does not take it
     └── DiskError                40   no space, input/output error, read-only
 
 Exit codes: DESIGN, section 11. An unknown code means failure.
@@ -131,11 +134,34 @@ class RolledBackError(SavepointError):
     default_hint = "run `savepoint fsck --repair`"
 
 
+class RemoteDivergedError(RolledBackError):
+    """The remote's branch has commits that neither lead to ours nor come from it."""
+
+    default_hint = (
+        "`savepoint sync --accept-remote` goes on from what the remote has; nothing is lost by it"
+    )
+
+
 class UnsupportedFormatError(SavepointError):
     """Written by a newer version of savepoint."""
 
     exit_code = 23
     default_hint = "upgrade savepoint"
+
+
+class RemoteUnreachableError(SavepointError):
+    """No answer, no way in: what is queued is pushed when there is one."""
+
+    exit_code = 30
+    retry = True
+    default_hint = "the next attempt follows by itself; `savepoint sync` makes one now"
+
+
+class PushRefusedError(SavepointError):
+    """The remote answered, and refuses what we have; only its owner can change that."""
+
+    exit_code = 30
+    default_hint = "the remote says why: change it there, then run `savepoint sync`"
 
 
 class DiskError(SavepointError):

@@ -108,3 +108,20 @@ WORKER_LIFE_SECONDS = 15 * 60  # seconds, then it ends; the next save starts ano
 WORKER_IDLE_SECONDS = 60  # seconds; it ends when nothing is due within them
 RETRY_FIRST_SECONDS = 2  # seconds to the second attempt; each further pause doubles
 RETRY_LONGEST_SECONDS = 60 * 60  # seconds; also for what does not succeed by itself
+
+# the remote
+REMOTE_URL_CHARS = 2000  # characters
+REMOTE_ANSWER_SECONDS = 30.0  # until it has said where its branches are
+REMOTE_STALL_SECONDS = 20  # seconds of http below REMOTE_STALL_BYTES a second, then it is dead
+REMOTE_STALL_BYTES = 1000  # bytes a second
+PUSH_STEP_BYTES = 64 * MIB  # a backlog is pushed in steps of whole commits below this
+PUSH_STEP_SECONDS = 60.0  # for one step, and …
+PUSH_BYTES_PER_SECOND = 128 * KIB  # … a second more for each of these bytes
+FETCH_SECONDS = 10 * 60.0  # to fetch what the remote has and we have not
+FETCHED_INDEX_BYTES = 256 * MIB  # bytes of an index that a remote's commit holds
+REMOTE_LINE_CHARS = 300  # characters kept of what a remote says
+PUSH_WAIT_SECONDS = 5  # a hook or `create` waits this long for the push (config: push_wait)
+SAVE_AND_PUSH_SECONDS = 6.0  # and no longer than until this long after its own start
+PUSH_POLL_SECONDS = 0.05  # between two looks at the remote-tracking ref
+REPACK_GIT_PACKS = 50  # git packs; from so many on the worker makes few of them
+GC_AGE_SECONDS = 3600  # seconds; nothing younger is taken for left over

@@ -28,7 +28,10 @@ _SHAPE = schema.members(
                 }
             )
         ),
-    }
+        "remote": schema.nullable(schema.text),
+        "push_wait": schema.count,
+    },
+    optional=frozenset({"remote", "push_wait"}),  # a store made before there were remotes
 )
 
 
@@ -47,6 +50,8 @@ class Config(NamedTuple):
     instance: str  # slug of the current instance
     exclude: tuple[str, ...]  # globs of project files that are never captured as files
     projects: tuple[Project, ...]
+    remote: str | None = None  # where savepoints are pushed to; chosen by the owner, never guessed
+    push_wait: int = limits.PUSH_WAIT_SECONDS  # seconds that a save waits for its push
 
     def save(self, store: Store) -> None:
         """Write it durably. Raises DiskError."""
@@ -55,6 +60,8 @@ class Config(NamedTuple):
             "instance": self.instance,
             "exclude": list(self.exclude),
             "projects": [dict(one._asdict()) for one in self.projects],
+            "remote": self.remote,
+            "push_wait": self.push_wait,
         }
         durable.replace(store.config, dump(document) + b"\n")
 
@@ -67,8 +74,9 @@ def load(store: Store) -> Config:
     value = parse(data)
     _SHAPE(value, "config.json")
     match value:
-        case {"instance": str(instance), "exclude": [*exclude], "projects": [*projects]}:
+        case {"instance": str(instance), "exclude": [*exclude], "projects": [*projects], **more}:
             known = tuple(Project(**one) for one in projects)  # type: ignore[arg-type]  # _SHAPE
-            return Config(instance, tuple(map(str, exclude)), known)
+            more.pop("v")
+            return Config(instance, tuple(map(str, exclude)), known, **more)  # type: ignore[arg-type]  # _SHAPE
         case _:
             raise MalformedError("config.json is not what its shape says")
