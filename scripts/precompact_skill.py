@@ -22,7 +22,8 @@ _OWN_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.venv
 
 def _main() -> None:
     if importlib.util.find_spec("savepoint") is None and os.access(_OWN_PYTHON, os.X_OK):
-        _become([_OWN_PYTHON, "-I", os.path.abspath(__file__), *sys.argv[1:]])
+        command = [_OWN_PYTHON, "-I", os.path.abspath(__file__), *sys.argv[1:]]
+        os.execv(command[0], command)  # noqa: S606  # this program, with the Python that it needs
     payload = _payload()
     if payload:
         with tempfile.TemporaryFile() as file:  # the hook reads it as if it had been called itself
@@ -34,7 +35,10 @@ def _main() -> None:
         print("savepoint: hint: run scripts/setup", file=sys.stderr)
         sys.exit(0 if payload else _NOT_SAVED)
     if payload:
-        _become([sys.executable, "-I", "-m", "savepoint.hook", "PreCompact"])
+        from savepoint import hook
+
+        sys.argv[1:] = ["PreCompact"]
+        sys.exit(hook.main())
     from savepoint.cli import precompact
 
     precompact.main()
@@ -47,10 +51,6 @@ def _payload() -> bytes:
     if not select.select([0], [], [], _WAIT_SECONDS)[0]:
         return b""
     return sys.stdin.buffer.read().strip()
-
-
-def _become(command: list[str]) -> None:
-    os.execv(command[0], command)  # noqa: S606  # the same program, with the Python that it needs
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ def fsck(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Recompute everything of the store, and list what is damaged, unsafe or left over."""
+    """Recompute everything, and list what is wrong.
+
+    Damage sets the exit code; warnings and notes do not.
+    """
     from savepoint.store import fsck as checker
     from savepoint.store import repair
 

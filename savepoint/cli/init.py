@@ -53,7 +53,11 @@ def init(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Make a store for this project, with a key of its own; catch up what the hook missed."""
+    """Make a store for this project.
+
+    It gets a key of its own. What the hook missed is caught up; where there is a store already,
+    that is all that happens.
+    """
     where = place.folder(project)
     begun = _begin(place.home(), where, _instance(instance), adopt)
     at = place.find(where)

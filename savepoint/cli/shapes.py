@@ -170,6 +170,21 @@ class Status(_Shape):
     keys_backed_up: Literal[False]
 
 
+class Error(_Shape):
+    """What failed. `code` is the exit code."""
+
+    code: int
+    name: str
+    message: str
+    hint: str
+
+
+class Failure(_Shape):
+    """What every command prints with --json when it fails."""
+
+    error: Error
+
+
 def checked(shape: type[BaseModel], value: Json) -> Json:
     """`value`, which has that shape."""
     shape.model_validate(value)

@@ -37,7 +37,11 @@ def show(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Show what is in a savepoint; with --only, write one part of it byte for byte."""
+    """Show what is in a savepoint, or one part of it.
+
+    With --only, conversation and state, and files and changes with a PATH, are written byte for
+    byte as they were saved.
+    """
     if path and only not in {"files", "changes"}:
         raise UsageError("a path goes with --only files or --only changes")
     if path and as_json:

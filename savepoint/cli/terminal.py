@@ -7,10 +7,11 @@ escaped first: a file name must not steer the reader's terminal.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -43,28 +44,27 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def say(line: str = "", colour: str | None = None) -> None:
     """One line on stdout."""
-    with _reader():
-        typer.secho(printable(line), fg=colour)
+    text = printable(line)
+    if colour and sys.stdout and sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        text = typer.style(text, fg=colour)
+    _put(sys.stdout, text)
 
 
 def note(line: str) -> None:
     """One line on stderr, beside the data."""
-    with _reader():
-        typer.echo(f"savepoint: note: {printable(line)}", err=True)
+    _put(sys.stderr, f"savepoint: note: {printable(line)}")
 
 
 def complain(message: str, hint: str) -> None:
     """An error, and what to do about it, on stderr."""
-    with _reader():
-        typer.echo(f"savepoint: error: {printable(message)}", err=True)
+    _put(sys.stderr, f"savepoint: error: {printable(message)}")
     if hint:
         advise(hint)
 
 
 def advise(hint: str) -> None:
     """What to do next, on stderr."""
-    with _reader():
-        typer.echo(f"savepoint: hint: {printable(hint)}", err=True)
+    _put(sys.stderr, f"savepoint: hint: {printable(hint)}")
 
 
 def document(value: Json) -> None:
@@ -160,6 +160,15 @@ def progress(text: str) -> Iterator[Progress]:
 
 def _watched() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _put(stream: TextIO | None, line: str) -> None:
+    """Nowhere if the stream is closed."""
+    if stream is None:
+        return
+    with _reader():
+        stream.write(line + "\n")
+        stream.flush()
 
 
 @contextmanager

@@ -12,8 +12,6 @@ from savepoint.core.verdicts import Verdict
 from savepoint.store import savepoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from savepoint.core.record import Record
     from savepoint.core.verdicts import CheckedSavepoint, Finding, Report
 
@@ -55,8 +53,9 @@ def verify(
 def _print(at: place.Place, report: Report) -> None:
     for one in report.savepoints:
         _print_savepoint(one, in_full=len(report.savepoints) == 1)
-    if not report.savepoints:
-        _print_findings(report.chain.findings)
+    told = {finding for one in report.savepoints for finding in _findings(one)}
+    rest = [one for one in report.chain.findings if one not in told]
+    _print_findings([one for one in rest if one.result != "pass" or not report.savepoints])
     count = terminal.counted(len(report.savepoints), "savepoint")
     colour = _COLOURS.get(report.verdict, "red")
     terminal.say(f"{report.verdict}: {count} of {at.title}", colour)
@@ -72,11 +71,14 @@ def _print_savepoint(one: CheckedSavepoint, *, in_full: bool) -> None:
         told.append(f"{name} {witness.verdict}{reason}")
     terminal.say(f"{one.seq}  {one.snapshot_hash}")
     terminal.say(f"    {', '.join(told)}")
-    found = [finding for witness in one.witnesses.values() for finding in witness.findings]
-    _print_findings(found if in_full else (f for f in found if f.result != "pass"))
+    _print_findings([f for f in _findings(one) if in_full or f.result != "pass"])
 
 
-def _print_findings(found: Iterable[Finding]) -> None:
+def _findings(one: CheckedSavepoint) -> list[Finding]:
+    return [finding for witness in one.witnesses.values() for finding in witness.findings]
+
+
+def _print_findings(found: list[Finding]) -> None:
     for one in found:
         colour = None if one.result == "pass" else "red"
         terminal.say(f"    {one.rule} {one.result}: {one.detail}", colour)

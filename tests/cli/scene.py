@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 OTHER_SESSION = "99999999-2222-4333-8444-555555555555"
-_PROGRAM = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); from savepoint.cli.main import main; main()"
+_PROGRAM = (
+    f"import sys; sys.path.insert(0, {str(PROJECT)!r}); from savepoint.cli.main import main; main()"
+)
+COMMAND = (sys.executable, "-c", _PROGRAM)  # `savepoint`, installed or not
 
 
 class Ran(NamedTuple):
@@ -39,7 +42,7 @@ class Ran(NamedTuple):
         return self.out.decode("utf-8")
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Any:  # noqa: ANN401  # a document is what it is
         """The one document of --json."""
         assert self.out.count(b"\n") == 1
         return json.loads(self.out)
@@ -107,9 +110,10 @@ class Scene:
         os.utime(path, (settled, settled))
         return path
 
-    def created(self, *arguments: str) -> Any:
+    def created(self, *arguments: str) -> dict[str, Any]:
         """A savepoint made by hand."""
-        return self.good("create", "--json", *arguments).json
+        made: dict[str, Any] = self.good("create", "--json", *arguments).json
+        return made
 
     @property
     def home(self) -> Home:
@@ -145,7 +149,7 @@ def program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `savepoint` as a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *arguments],
+        [*COMMAND, *arguments],
         cwd=cwd,
         env={**os.environ, **(env or {})},
         input=stdin,
@@ -158,7 +162,7 @@ def program(
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[bytes]:
     """Begin `savepoint` as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, *arguments],
+        [*COMMAND, *arguments],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

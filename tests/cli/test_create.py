@@ -6,16 +6,12 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from savepoint.cli import shapes
 from savepoint.core import limits
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SPECIFICATION = {
     "timestamp",
@@ -133,14 +129,8 @@ def test_a_key_that_others_may_read_is_12_and_the_bytes_are_not_lost(cli: Scene)
     assert cli.good("status", "--json").json["pending"] == []
 
 
-@pytest.fixture
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def test_a_lock_that_is_held_is_11(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.05)
-    yield
-
-
-@pytest.mark.usefixtures("_impatient")
-def test_a_lock_that_is_held_is_11(cli: Scene) -> None:
     with Path(cli.paths.store.session_lock(SESSION)).open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         ran = cli("create")

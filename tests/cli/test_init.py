@@ -1,4 +1,4 @@
-"""`savepoint init`: one store a project, whatever is asked how often; moved folders; missed fires."""
+"""`savepoint init`: one store a project, however often; moved folders; missed fires."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.store import journal
-from savepoint.store.layout import Home
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, start
 
 if TYPE_CHECKING:
+    from savepoint.store.layout import Home
     from tests.cli.scene import Ran
 
 

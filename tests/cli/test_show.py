@@ -37,7 +37,9 @@ def test_json_tells_the_same(cli: Scene) -> None:
     cli.read_file("a.py")
     made = cli.created()
     told = cli.good("show", "2", "--json").json
-    assert told["savepoint"] == {n: v for n, v in made.items() if n not in {"status", "tokens_used"}}
+    assert told["savepoint"] == {
+        n: v for n, v in made.items() if n not in {"status", "tokens_used"}
+    }
     assert told["conversation"]["message_count"] == 4
     assert told["conversation"]["transcript"]["path"] == str(cli.transcript)
     assert told["loaded_files"] == {"stored": 1, "not_stored": []}

@@ -1,0 +1,230 @@
+"""`savepoint doctor`: every finding names what to do, and doing it makes the finding go."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from savepoint.cli import machine_checks
+from savepoint.core import limits
+from savepoint.store import journal
+from tests.cli.scene import OTHER_SESSION, SESSION, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture(autouse=True)
+def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with the hook's program in it, wherever the tests run."""
+    folder = tmp_path / "venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "python").symlink_to(sys.executable)
+    (folder / "savepoint-hook").write_text(f"#!{folder}/python\n")
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+
+
+def look(cli: Scene) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the checks by name."""
+    ran = cli("doctor", "--json")
+    return ran.code, {one["name"]: one for one in ran.json["checks"]}
+
+
+def test_all_is_well(cli: Scene) -> None:
+    cli.created()
+    code, checks = look(cli)
+    assert code == 0
+    results = {name: one["result"] for name, one in checks.items()}
+    assert results.pop("backup") == "warn"
+    assert set(results.values()) == {"ok"}, checks
+    assert checks["in the clear"]["detail"].startswith(cli.paths.store.path)
+    text = cli.good("doctor").text
+    assert "warn  backup: KEYS NOT BACKED UP\n      → copy " in text
+
+
+def test_no_store(bare: Scene) -> None:
+    code, checks = look(bare)
+    assert code == 1
+    assert checks["home"]["result"] == checks["store"]["result"] == "fail"
+    assert "savepoint init" in checks["store"]["todo"]
+
+
+def _loosen_key(cli: Scene) -> None:
+    Path(cli.paths.authority).chmod(0o640)
+
+
+def _lose_key(cli: Scene) -> None:
+    Path(cli.paths.authority).unlink()
+
+
+def _swap_halves(cli: Scene) -> None:
+    path = Path(cli.paths.authority)
+    path.write_text("[" + ",".join(["1"] * 64) + "]\n")
+
+
+def _change_root(cli: Scene) -> None:
+    Path(cli.paths.store.root_seed).write_bytes(bytes(32))
+
+
+def _shorten_root(cli: Scene) -> None:
+    Path(cli.paths.store.root_seed).write_bytes(b"x")
+
+
+def _damage_index(cli: Scene) -> None:
+    with Path(cli.paths.index_file).open("ab") as file:
+        file.write(b"rubbish\n")
+
+
+def _roll_back(cli: Scene) -> None:
+    path = Path(cli.paths.index_file)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def _open_store(cli: Scene) -> None:
+    Path(cli.paths.store.config).chmod(0o644)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name", "said"),
+    [
+        (_loosen_key, "signing key", "chmod 600"),
+        (_lose_key, "signing key", "is missing"),
+        (_swap_halves, "signing key", "halves"),
+        (_change_root, "root key", "does not give the key"),
+        (_shorten_root, "root key", "has 1 bytes"),
+        (_damage_index, "index", "verify --all"),
+        (_roll_back, "trusted head", "fsck --repair"),
+        (_open_store, "permissions", "config.json has mode 0644"),
+    ],
+)
+def test_what_is_wrong_is_a_failure(
+    cli: Scene, spoil: Callable[[Scene], None], name: str, said: str
+) -> None:
+    cli.created()
+    spoil(cli)
+    code, checks = look(cli)
+    assert code == 1
+    assert checks[name]["result"] == "fail"
+    assert said in checks[name]["detail"] + checks[name]["todo"]
+    assert checks[name]["todo"]
+
+
+def test_a_lost_trusted_head_is_a_warning(cli: Scene) -> None:
+    cli.created()
+    Path(cli.paths.trusted).unlink()
+    code, checks = look(cli)
+    assert (code, checks["trusted head"]["result"]) == (0, "warn")
+    cli.good("fsck", "--repair")
+    assert look(cli)[1]["trusted head"]["result"] == "ok"
+
+
+def test_a_config_that_cannot_be_read(cli: Scene) -> None:
+    path = cli.paths.store.config
+    Path(path).write_bytes(b"{")
+    code, checks = look(cli)
+    assert code == 1
+    assert path in checks["stores"]["detail"]
+    assert path in checks["store"]["detail"]
+
+
+def test_a_map_that_is_old(cli: Scene) -> None:
+    Path(cli.home.stores_file).write_text('{"v":1,"stores":{}}\n')
+    code, checks = look(cli)
+    assert checks["stores"]["result"] == "warn"
+    cli.good("init")
+    assert look(cli)[1]["stores"]["result"] == "ok"
+    assert len(os.listdir(cli.home.stores)) == 1
+    assert code == 1  # without the map this folder has no store
+
+
+def test_pending_with_its_age(cli: Scene) -> None:
+    Path(cli.paths.authority).chmod(0o644)
+    cli("create")
+    _, checks = look(cli)
+    assert checks["pending"]["result"] == "warn"
+    assert "1 draft to sign" in checks["pending"]["detail"]
+
+
+def test_missed_fires_and_the_command_that_catches_them_up(cli: Scene) -> None:
+    transcript = cli.say("missed", session=OTHER_SESSION)
+    members = {"event": "Stop", "session_id": OTHER_SESSION, "transcript": str(transcript)}
+    fire = {**members, "project": str(cli.project), "reason": "disk full"}
+    journal.hook(cli.home, 1_700_000_000, dict(fire))
+    _, checks = look(cli)
+    assert checks["missed fires"]["result"] == "warn"
+    assert "since 2023-11-14T22:13:20Z (disk full)" in checks["missed fires"]["detail"]
+    assert cli.good("status", "--json").json["missed_fires"] == 1
+    cli.good("init")
+    assert look(cli)[1]["missed fires"] == {
+        "name": "missed fires",
+        "result": "ok",
+        "detail": "none",
+        "todo": "",
+    }
+
+
+def test_a_missed_fire_whose_transcript_is_gone_is_told_but_nothing_can_be_done(cli: Scene) -> None:
+    members = {"event": "Stop", "session_id": SESSION, "transcript": "/gone.jsonl"}
+    fire = {**members, "project": str(cli.project), "reason": "no store"}
+    journal.hook(cli.home, 1_700_000_000, dict(fire))
+    _, checks = look(cli)
+    assert checks["missed fires"]["result"] == "ok"
+    assert "transcripts are gone" in checks["missed fires"]["detail"]
+
+
+def test_a_home_that_others_may_read(cli: Scene) -> None:
+    Path(cli.home.path).chmod(0o755)
+    _, checks = look(cli)
+    assert checks["home"]["result"] == "warn"
+    assert checks["home"]["todo"] == f"chmod 700 {cli.home.path}"
+
+
+def test_little_room_left(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DISK_LOW_BYTES", 1 << 60)
+    assert look(cli)[1]["disk"]["result"] == "warn"
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ("#!/bin/sh\necho git version 2.35.9\n", "warn"),
+        ("#!/bin/sh\necho git version 2.36.0.windows.1\n", "ok"),
+        ("#!/bin/sh\necho rubbish\n", "warn"),
+        ("#!/bin/sh\nexit 3\n", "warn"),
+        (None, "warn"),
+    ],
+)
+def test_git(
+    cli: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, result: str
+) -> None:
+    folder = tmp_path / "path"
+    folder.mkdir()
+    if said is not None:
+        (folder / "git").write_text(said)
+        (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    code, checks = look(cli)
+    assert checks["git"]["result"] == result
+    assert code == 0
+
+
+def test_the_hooks_program_is_gone_or_names_a_python_that_is(cli: Scene) -> None:
+    hook = Path(sys.executable).with_name("savepoint-hook")
+    hook.write_text("#!/nowhere/bin/python\n")
+    code, checks = look(cli)
+    assert (code, checks["hook"]["result"]) == (1, "fail")
+    assert "/nowhere/bin/python" in checks["hook"]["detail"]
+    hook.unlink()
+    assert look(cli)[1]["hook"]["result"] == "fail"
+
+
+def test_it_changes_nothing(cli: Scene) -> None:
+    cli.created()
+    Path(cli.home.stores_file).unlink()
+    before = {path: path.stat().st_mtime_ns for path in Path(cli.home.path).rglob("*")}
+    machine_checks.run(cli.home)
+    assert {path: path.stat().st_mtime_ns for path in Path(cli.home.path).rglob("*")} == before
