@@ -1,0 +1,209 @@
+"""The cases of the table: each prepares, measures in interleaved rounds, and gives rows."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import statistics
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench import references
+from bench.grow import grow
+from bench.measure import Series
+from bench.report import Row, bound, shown
+from bench.world import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.world import Home, Transcript, World
+
+MB = 10**6  # bytes
+
+
+class Scale(NamedTuple):
+    """How much of everything."""
+
+    rounds: int  # of each case, after one that does not count
+    session: int  # bytes of a long session
+    longest: int  # bytes of a very long one
+    new: int  # bytes that are new at a save
+    few: int  # savepoints in a young store
+    many: int  # savepoints in an old one
+    chain: int  # savepoints of the session that is verified
+    rest: float  # seconds that a transcript has been still
+
+
+FULL = Scale(11, 100 * MB, 1000 * MB, MB, 10, 10_000, 100, 1.0)
+QUICK = Scale(1, 3 * MB, 6 * MB, MB // 5, 3, 12, 5, 0.3)
+
+_SMALL_STEP = 3000  # bytes that a session grows by where the number of savepoints is the question
+_SAVES_A_SESSION = 100
+
+
+def steady(world: World, scale: Scale) -> list[Row]:
+    """Sessions that are saved already, and go on: what is new is saved, or nothing is new."""
+    home = world.new_home()
+    session, longest = (_saved(world, home, size) for size in (scale.session, scale.longest))
+    series, stored, compressed = Series(), [], []
+    for number in range(scale.rounds + 1):
+        new = _appended(session, scale.new)
+        longest.grow(scale.new)
+        settle(scale.rest)
+        round_of = Series() if number == 0 else series
+        before = home.files()
+        round_of.add("bare", world.python("-c", "pass").seconds())
+        round_of.add("new", home.timed(home.hook(session)))
+        if number:
+            stored.append(_grown(before, home.files()))
+            compressed.append(references.compressed_bytes(new))
+        round_of.add("longest", home.timed(home.hook(longest)))
+        round_of.add("bare again", world.python("-c", "pass").seconds())
+        round_of.add("nothing", home.timed(home.hook(session), new=0))
+    start = "`python -I -c pass`"
+    size, long = f"{scale.session // MB} MB", f"{scale.longest // MB} MB"
+    amount = statistics.median(one / other for one, other in zip(stored, compressed, strict=True))
+    return [
+        shown(start, series, "bare"),
+        bound(f"{size} transcript + 1 MB new, to acknowledged", series, "new", "bare", start, 6),
+        bound(f"{long} + 1 MB new", series, "longest", "new", f"that of {size}", 1.3),
+        bound("nothing new", series, "nothing", "bare again", start, 3),
+        Row(
+            "stored bytes, a save of 1 MB new text",
+            f"{statistics.median(stored) / 1000:.0f} kB",
+            f"`zstd -3` of the new bytes: {statistics.median(compressed) / 1000:.0f} kB",
+            amount,
+            2,
+        ),
+    ]
+
+
+def beside(world: World, scale: Scale) -> list[Row]:
+    """What is shown and not bounded: saves by hand, and fires of an automatic compaction, which
+    watch the transcript for 250 ms.
+    """
+    home = world.new_home()
+    session = _saved(world, home, scale.session)
+    series = Series()
+    for _ in range(scale.rounds):
+        session.grow(scale.new)
+        settle(scale.rest)
+        series.add("bare", world.python("-c", "pass").seconds())
+        by_hand = home.savepoint("create", "--transcript", session.path)
+        series.add("create", home.timed(by_hand))
+        session.grow(scale.new)
+        settle(scale.rest)
+        series.add("auto", home.timed(home.hook(session, "auto")))
+    size = f"{scale.session // MB} MB + 1 MB new"
+    return [
+        bound(f"`create`, {size}", series, "create", "bare", "`python -I -c pass`", None),
+        bound(f"fire of an auto compaction, {size}", series, "auto", "bare", "the same", None),
+    ]
+
+
+def first(world: World, scale: Scale) -> list[Row]:
+    """The first save of a long session, each time into a new store."""
+    session = world.new_session(scale.session)
+    hashing = world.python(references.__file__, "hash", session.path)
+    series = Series()
+    for number in range(scale.rounds + 1):
+        home = world.new_home()
+        settle(scale.rest)
+        round_of = Series() if number == 0 else series
+        round_of.add("hash", hashing.seconds())
+        round_of.add("first", home.timed(home.hook(session)))
+        shutil.rmtree(home.path)
+    home = world.new_home()
+    peak = home.hook(session).peak_bytes()
+    size = f"{scale.session // MB} MB"
+    return [
+        bound(f"first save of {size}", series, "first", "hash", "hashing it with `hashlib`", 6),
+        Row("the same, peak memory of the process tree", f"{peak / MB:.0f} MB", "", peak / MB, 96),
+    ]
+
+
+def old_store(world: World, scale: Scale) -> list[Row]:
+    """The same save in a store with few savepoints and in one with very many."""
+    stores = {count: _store_of(world, count - 1) for count in (scale.few, scale.many)}
+    series = Series()
+    for number in range(scale.rounds + 1):
+        for _, session in stores.values():
+            session.grow(_SMALL_STEP)
+        settle(scale.rest)
+        round_of = Series() if number == 0 else series
+        for count, (home, session) in stores.items():
+            fire = home.hook(session)
+            round_of.add(str(count), home.timed(fire))
+    few, many = f"{scale.few:,}", f"{scale.many:,}"
+    name = f"savepoint number {many}"
+    return [bound(name, series, str(scale.many), str(scale.few), f"number {few}", 1.5)]
+
+
+def verify(world: World, scale: Scale) -> list[Row]:
+    """Every savepoint of one long session, proven."""
+    empty, home = world.new_home(), world.new_home()
+    session = world.new_session(0)
+    grow(world, home, session, scale.chain, scale.session // scale.chain)
+    (packs_folder,) = glob.glob(os.path.join(home.path, "stores", "*", "objects"))
+    opening = world.python(references.__file__, "open", packs_folder)
+    series = Series()
+    settle(scale.rest)
+    for number in range(scale.rounds + 1):
+        round_of = Series() if number == 0 else series
+        round_of.add("open", opening.seconds())
+        round_of.add("verify", home.savepoint("verify", "--all").seconds())
+    own = empty.savepoint("verify", "--all").bytes_read()
+    read = home.savepoint("verify", "--all").bytes_read() - own
+    evidence = sum(size for path, size in home.files().items() if _is_evidence(path))
+    name = f"`verify --all` of {scale.chain} savepoints of one session of {scale.session // MB} MB"
+    against = "decompressing and hashing all that is stored"
+    peak = home.savepoint("verify", "--all").peak_bytes()
+    return [
+        bound(name, series, "verify", "open", against, 2),
+        Row(
+            "the same, bytes read",
+            f"{read / MB:.1f} MB",
+            f"packs, snapshots, index: {evidence / MB:.1f} MB",
+            read / evidence,
+            1.01,
+        ),
+        Row("the same, peak memory", f"{peak / MB:.0f} MB", "", None, None),
+    ]
+
+
+ALL: tuple[Callable[[World, Scale], list[Row]], ...] = (steady, beside, first, old_store, verify)
+
+
+def _saved(world: World, home: Home, size: int) -> Transcript:
+    session = world.new_session(size)
+    home.savepoint("create", "--transcript", session.path).seconds()
+    return session
+
+
+def _appended(session: Transcript, size: int) -> bytes:
+    before = os.path.getsize(session.path)
+    session.grow(size)
+    with open(session.path, "rb") as file:
+        file.seek(before)
+        return file.read()
+
+
+def _grown(before: dict[str, int], after: dict[str, int]) -> int:
+    return sum(max(0, size - before.get(path, 0)) for path, size in after.items())
+
+
+def _store_of(world: World, count: int) -> tuple[Home, Transcript]:
+    """A store with `count` savepoints of sessions, and the last of these, which goes on."""
+    home = world.new_home()
+    session = None
+    last = min(count, (count % _SAVES_A_SESSION) or _SAVES_A_SESSION)
+    for saves in [*[_SAVES_A_SESSION] * ((count - last) // _SAVES_A_SESSION), last]:
+        session = world.new_session(10 * _SMALL_STEP)
+        grow(world, home, session, saves, _SMALL_STEP)
+    assert session is not None  # noqa: S101  # `last` is always there
+    return home, session
+
+
+def _is_evidence(path: str) -> bool:
+    return path.endswith((".pack", "/precompact-savepoint.jsonl")) or "/precompact-saves/" in path

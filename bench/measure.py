@@ -1,0 +1,120 @@
+"""Whole processes from outside: wall time, peak memory of the process tree, bytes read."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SAMPLE_SECONDS = 0.001
+
+
+class Command(NamedTuple):
+    """What is run."""
+
+    args: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    stdin: bytes = b""
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it, its stdin written and closed. What it prints is thrown away."""
+        process = subprocess.Popen(
+            self.args,
+            env=self.env,
+            cwd=self.cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert process.stdin is not None  # noqa: S101  # asked for just above
+        process.stdin.write(self.stdin)
+        process.stdin.close()
+        return process
+
+    def seconds(self) -> float:
+        """Wall time from before its start until it was reaped."""
+        begun = time.perf_counter()
+        process = self.start()
+        code = process.wait()
+        taken = time.perf_counter() - begun
+        self._demand_success(code)
+        return taken
+
+    def peak_bytes(self) -> int:
+        """The sum over its process tree of each process's own peak of resident memory.
+
+        An upper bound of the tree's peak: shared pages count once a process, and as if all peaks
+        fell together. Each process is read (VmHWM of /proc/PID/status) every millisecond while it
+        lives; the peak only rises, so the last reading is it but for the last millisecond.
+        """
+        peaks: dict[int, int] = {}
+        process = self.start()
+        while process.poll() is None:
+            for pid in _tree(process.pid):
+                peaks[pid] = _peak_of(pid) or peaks.get(pid, 0)
+            time.sleep(_SAMPLE_SECONDS)
+        self._demand_success(process.returncode)
+        return sum(peaks.values())
+
+    def bytes_read(self) -> int:
+        """What it took through read and its like, from wherever (rchar of /proc/PID/io)."""
+        process = self.start()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
+            fields = dict(line.split(": ") for line in file)
+        self._demand_success(process.wait())
+        return int(fields["rchar"])
+
+    def _demand_success(self, code: int) -> None:
+        if code != 0:
+            raise SystemExit(f"bench: error: exit code {code} of {' '.join(self.args)}")
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and its descendants, as far as they live."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(one) for one in file.read().split()]
+    except OSError:
+        return []
+    return [pid, *(one for child in children for one in _tree(child))]
+
+
+def _peak_of(pid: int) -> int:
+    """Bytes; 0 for a process that has just ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            lines = file.readlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
+class Series:
+    """Times of things measured in turn, round by round."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, list[float]] = {}
+
+    def add(self, name: str, seconds: float) -> None:
+        """One time of this round."""
+        self._seconds.setdefault(name, []).append(seconds)
+
+    def median(self, name: str) -> float:
+        """Seconds."""
+        return statistics.median(self._seconds[name])
+
+    def least(self, name: str) -> float:
+        """Seconds."""
+        return min(self._seconds[name])
+
+    def ratio(self, name: str, reference: str) -> float:
+        """Median of the rounds' own ratios: what slows a whole round down cancels out."""
+        pairs = zip(self._seconds[name], self._seconds[reference], strict=True)
+        return statistics.median(one / other for one, other in pairs)

@@ -1,0 +1,135 @@
+"""A made-up user: a home, a project, sessions, and the commands that are run for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+from bench import material
+from bench.measure import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.path.join(ROOT, ".venv", "bin")
+PYTHON = os.path.join(BIN, "python")
+_LOGS = ("hook.log", "precompact-status.jsonl", "consciousness_continuity.log")
+
+
+class World:
+    """One folder with all of it. A *home* is a $SAVEPOINT_HOME with one store of the project."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.project = os.path.join(folder, "project")
+        self.config_dir = os.path.join(folder, "agent")
+        os.mkdir(self.project)
+        self.paths = material.make_project(self.project)
+        self._homes = 0
+        self._sessions = 0
+
+    def new_home(self) -> Home:
+        """A home with a store in which nothing is saved yet."""
+        self._homes += 1
+        home = Home(self, os.path.join(self.folder, f"home-{self._homes}"))
+        home.savepoint("init").seconds()
+        return home
+
+    def new_session(self, size: int) -> Transcript:
+        """A session whose transcript has at least `size` bytes."""
+        self._sessions += 1
+        one = Transcript(self, material.Session(self.project, self.paths, self._sessions))
+        one.grow(size)
+        return one
+
+    def environment(self, home: str = "") -> dict[str, str]:
+        """What a hook gets of it."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": self.folder,
+            "CLAUDE_CONFIG_DIR": self.config_dir,
+            "SAVEPOINT_HOME": home,
+        }
+
+    def python(self, *args: str) -> Command:
+        """The bare interpreter of the environment that the hook is run in."""
+        return Command((PYTHON, "-I", *args), self.environment(), self.project)
+
+
+class Transcript:
+    """A session's file, where the agent keeps it."""
+
+    def __init__(self, world: World, session: material.Session) -> None:
+        folder = world.project.replace("/", "-")
+        self.session = session
+        self.path = os.path.join(world.config_dir, "projects", folder, f"{session.id}.jsonl")
+
+    def grow(self, size: int) -> bytes | int:
+        """The agent goes on for at least `size` bytes; returns how many it wrote."""
+        return self.session.grow(self.path, size)
+
+
+class Home:
+    """Commands for one store, and what they leave on the disk."""
+
+    def __init__(self, world: World, path: str) -> None:
+        self.path = path
+        self._world = world
+
+    def hook(self, of: Transcript, trigger: str = "manual") -> Command:
+        """The hook as the agent runs it before a compaction."""
+        payload = {
+            "session_id": of.session.id,
+            "transcript_path": of.path,
+            "cwd": self._world.project,
+            "hook_event_name": "PreCompact",
+            "trigger": trigger,
+        }
+        args = (PYTHON, "-I", os.path.join(BIN, "savepoint-hook"), "PreCompact")
+        env = self._world.environment(self.path)
+        return Command(args, env, self._world.project, json.dumps(payload).encode())
+
+    def savepoint(self, *args: str) -> Command:
+        """The command line as a person runs it."""
+        args = (PYTHON, "-I", os.path.join(BIN, "savepoint"), *args)
+        return Command(args, self._world.environment(self.path), self._world.project)
+
+    def saves(self) -> int:
+        """Savepoints in its store."""
+        count = 0
+        for path in self.files():
+            if path.endswith("/precompact-savepoint.jsonl"):
+                with open(path, "rb") as file:
+                    count += file.read().count(b'"kind":"save"')
+        return count
+
+    def timed(self, command: Command, *, new: int = 1) -> float:
+        """Seconds that a command takes. Stops everything unless it made `new` savepoints: a hook
+        that fails is fast, and exits 0.
+        """
+        before = self.saves()
+        seconds = command.seconds()
+        made = self.saves() - before
+        if made != new:
+            raise SystemExit(f"bench: error: {made} savepoints where {new} belong: {command.args}")
+        return seconds
+
+    def files(self) -> dict[str, int]:
+        """Every file of its store with its size, without logs."""
+        return dict(self._files())
+
+    def _files(self) -> Iterator[tuple[str, int]]:
+        for folder, _, names in os.walk(os.path.join(self.path, "stores")):
+            for name in names:
+                if name not in _LOGS:
+                    path = os.path.join(folder, name)
+                    yield path, os.stat(path).st_size
+
+
+def settle(seconds: float) -> None:
+    """Let what was prepared reach the disk, and transcripts come to rest."""
+    os.sync()
+    time.sleep(seconds)
