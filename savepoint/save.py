@@ -15,8 +15,14 @@ from savepoint.capture import document, repository, session
 from savepoint.capture.agents import claude
 from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
-from savepoint.core import limits
-from savepoint.core.errors import DiskError, KeyFileError, MalformedError
+from savepoint.core import limits, spelling
+from savepoint.core.errors import (
+    BusyError,
+    DiskError,
+    KeyFileError,
+    MalformedError,
+    NoStoreError,
+)
 from savepoint.core.spelling import Instance
 from savepoint.store import config, durable, guidance, journal, keyring, layout, pending, registry
 from savepoint.store.acknowledge import Draft, acknowledge
@@ -83,24 +89,42 @@ def finish_pending(request: Request) -> list[Saved]:
     finished = []
     for key in pending.keys(store):
         note = pending.load(store, key)
-        if note is None or time.monotonic() >= request.deadline:
+        if note is None or time.monotonic() >= request.deadline or _is_at_work(store, key):
             continue
-        saved = save_consciousness_state(
-            request._replace(
-                session_id=note.session_id,
-                transcript=note.transcript or "",
-                project=note.project,
-                cwd=note.cwd,
-                trigger=note.trigger,
-                even_if_unchanged=False,
-                notes=(f"asked for at {note.since}; not finished then: {note.reason}",),
-            )
-        )
+        saved = save_consciousness_state(_resumed(request, store, note))
         if saved is None:
             pending.clear(store, key)
         else:
             finished.append(saved)
     return finished
+
+
+def _is_at_work(store: Store, key: str) -> bool:
+    """Is the session's fire being served right now? Then its note is no leftover."""
+    try:
+        with Lock(store.session_lock(key), 0.0):
+            return False
+    except BusyError:
+        return True
+
+
+def _resumed(request: Request, store: Store, note: Note) -> Request:
+    """What the fire asked for; in the caller's folder where its own is gone, as worktrees go."""
+    home = Home(request.home)
+    try:
+        known = registry.find(home, note.project).id == store.id
+    except NoStoreError:
+        known = False
+    since = spelling.time_text(min(note.since, spelling.LAST_TIME))
+    return request._replace(
+        session_id=note.session_id,
+        transcript=note.transcript or "",
+        project=note.project if known else request.project,
+        cwd=note.cwd,
+        trigger=note.trigger,
+        even_if_unchanged=False,
+        notes=(f"asked for at {since}; not finished then: {note.reason}",),
+    )
 
 
 def _save(

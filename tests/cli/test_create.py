@@ -138,19 +138,22 @@ def test_a_lock_that_is_held_is_11(cli: Scene, monkeypatch: pytest.MonkeyPatch) 
     assert cli.good("create").code == 0
 
 
-def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
-    cli.say("of another session", session=OTHER_SESSION)
+def _leave_pending(cli: Scene, transcript: Path, project: Path) -> None:
     note = {
         "v": 1,
         "session_id": OTHER_SESSION,
-        "transcript": str(cli.path_of(OTHER_SESSION)),
-        "project": str(cli.project),
-        "cwd": str(cli.project),
+        "transcript": str(transcript),
+        "project": str(project),
+        "cwd": str(project),
         "trigger": "auto",
         "since": 1_700_000_000,
         "reason": "the hook's time has passed",
     }
     Path(cli.paths.store.pending_note(OTHER_SESSION)).write_text(json.dumps(note))
+
+
+def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
+    _leave_pending(cli, cli.say("of another session", session=OTHER_SESSION), cli.project)
     ran = cli.good("create", "--session", SESSION)
     assert "savepoint 3 finishes" in ran.err
     saves = cli.good("list", "--json").json["savepoints"]
@@ -159,6 +162,27 @@ def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
         (OTHER_SESSION, "auto"),
     ]
     assert not Path(cli.paths.store.pending_note(OTHER_SESSION)).exists()
+
+
+def test_what_is_pending_for_a_folder_that_is_gone_is_finished(cli: Scene) -> None:
+    """A worktree that an agent entered, and removed again."""
+    other = cli.say("of another session", session=OTHER_SESSION)
+    _leave_pending(cli, other, cli.project.with_name("gone"))
+    ran = cli.good("create", "--session", SESSION)
+    assert "savepoint 3 finishes" in ran.err
+    notes = cli.good("show", "latest", "--json").json["notes"]
+    assert notes == [
+        "asked for at 2023-11-14T22:13:20Z; not finished then: the hook's time has passed"
+    ]
+
+
+def test_what_is_being_saved_now_is_no_leftover(cli: Scene) -> None:
+    _leave_pending(cli, cli.say("x", session=OTHER_SESSION), cli.project)
+    with Path(cli.paths.store.session_lock(OTHER_SESSION)).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        ran = cli.good("create", "--session", SESSION)
+    assert ran.err == ""
+    assert len(cli.good("list", "--json").json["savepoints"]) == 1
 
 
 def test_every_real_transcript_comes_back(cli: Scene, shared: Path) -> None:
