@@ -77,6 +77,8 @@ def _home(home: Home) -> Check:
         return fail("home", f"{home.path} does not exist", "run `savepoint init` in a project")
     except OSError as failure:
         return fail("home", f"{home.path}: {failure.strerror}", "make it readable")
+    if not stat.S_ISDIR(seen.st_mode):
+        return fail("home", f"{home.path} is no folder", "move it away, or set SAVEPOINT_HOME")
     if not os.access(home.path, os.W_OK | os.X_OK):
         return fail(
             "home", f"{home.path} is not writable", "make it writable: nothing can be saved"

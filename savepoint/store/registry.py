@@ -45,7 +45,7 @@ def stores(home: Home) -> list[Store]:
     """All stores of this home, by id."""
     try:
         names = sorted(os.listdir(home.stores))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return [home.store(name) for name in names if os.path.isfile(home.store(name).config)]
 
