@@ -54,7 +54,8 @@ def _valid() -> Iterator[Members]:
         "state_holds_any_json", with_member("session_state", [None, -1, {"": "\u0000\u007f\u2028"}])
     )
     yield _ok(
-        "state_holds_an_integrity_member", with_member("session_state", {"integrity": {"a": 1}})
+        "state_holds_an_integrity_member",
+        with_member("session_state", {"a": 0, "integrity": {"a": 1}}),
     )
     yield _ok("path_holds_integrity_text", with_member("notes", ['a,"integrity":b']))
     yield _ok(
