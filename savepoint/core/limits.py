@@ -53,6 +53,7 @@ GIT_SYMREFS = 5  # refs that name refs, as git itself follows them
 INDEX_CHUNK_RECORDS = 32  # records of a closed chunk of the index in a commit
 COMMITS_AT_ONCE = 16  # savepoints committed by one run of git
 COMMIT_RUN_BYTES = 64 * MIB  # bytes of packs after which such a run takes no further savepoint
+ORPHAN_SECONDS = 0.5  # the git of a process that died is waited for, if it holds our ref
 STALE_SECONDS = 60.0  # a git that has not touched its file for this long is dead or useless
 RECIPIENTS = 64  # keys that a savepoint is encrypted to
 KEY_LIST_BYTES = 64 * KIB  # bytes of recipients.txt and of age-identity.txt
