@@ -53,8 +53,12 @@ def packs_in(files: dict[str, str]) -> dict[str, str]:
     return {name: blob for path, blob in files.items() if (name := pack_at(path))}
 
 
+class ForeignEntryError(CommitError):
+    """A tree has an entry that no savepoint has."""
+
+
 def list_files(repo: Repository, commit: str, *below: str) -> dict[str, str]:
-    """Path → blob of the files of a commit. Raises CommitError, DiskError."""
+    """Path → blob of the files of a commit. Raises CommitError, ForeignEntryError, DiskError."""
     limit = limits.TREE_FILES * 200
     listing = repo.run("ls-tree", "-r", "-z", "--full-tree", commit, *below, limit=limit)
     files = {}
@@ -62,7 +66,7 @@ def list_files(repo: Repository, commit: str, *below: str) -> dict[str, str]:
         kind, _, path = entry.partition(b"\t")
         mode, _, rest = kind.partition(b" blob ")
         if mode != _FILE_MODE:  # a link, a submodule: a clone could be made to read through it
-            raise CommitError(f"commit {commit} has an entry that is no plain file")
+            raise ForeignEntryError(f"commit {commit} has an entry that is no plain file")
         files[path.decode("utf-8", "backslashreplace")] = rest.decode()
     return files
 
