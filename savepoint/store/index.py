@@ -97,6 +97,20 @@ def line_at(paths: InstancePaths, offset: int) -> bytes:
         os.close(fd)
 
 
+def lines_from(paths: InstancePaths, offset: int) -> tuple[bytes, bytes]:
+    """The line that starts at `offset`, without its LF, and everything after it."""
+    try:
+        fd = open_regular(paths.index_file)
+    except (OSError, MalformedError):
+        return b"", b""
+    try:
+        size = os.fstat(fd).st_size
+        line, _, later = read_at(fd, max(0, size - offset), offset).partition(b"\n")
+    finally:
+        os.close(fd)
+    return line, later
+
+
 def birth(paths: InstancePaths) -> Record | None:
     """The first record, or None where there is none that parses."""
     return _parse(line_at(paths, 0))
@@ -113,15 +127,20 @@ def instance(paths: InstancePaths) -> str:
 def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None:
     """The newest savepoint of a session and its offset, for a session whose cache is gone."""
     data = read(paths)
-    needle = b'"session_id":"' + key.encode() + b'"'
+    needle = session_member(key)
     found = data.rfind(needle)
     while found >= 0:
         start = data.rfind(b"\n", 0, found) + 1
-        one = _parse(data[start : data.find(b"\n", found)])
+        one = _parse(data[start : start + limits.RECORD_BYTES + 1].partition(b"\n")[0])
         if one is not None and one.kind == "save" and one.body["session_id"] == key:
             return one, start
         found = data.rfind(needle, 0, start)
     return None
+
+
+def session_member(key: str) -> bytes:
+    """What stands in every line of a session's savepoints."""
+    return b'"session_id":"' + key.encode() + b'"'
 
 
 def read(paths: InstancePaths) -> bytes:

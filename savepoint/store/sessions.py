@@ -100,12 +100,16 @@ _SHAPE = schema.members(
 
 
 def load(store: Store, key: str) -> Session | None:
-    """The cache of a session if there is one that its index confirms, else None."""
+    """The cache of a session if there is one that its index confirms, else None. A kill between a
+    record and its cache leaves that of the savepoint before, which is no longer the session's last.
+    """
     session = _read(store, key)
     if session is None:
         return None
-    line = index.line_at(store.instance(session.instance), session.offset)
-    return session if hashlib.sha256(line).hexdigest() == session.record else None
+    line, later = index.lines_from(store.instance(session.instance), session.offset)
+    if hashlib.sha256(line).hexdigest() != session.record:
+        return None
+    return None if index.session_member(key) in later else session
 
 
 def holding(store: Store, stamp: Stamp) -> Session | None:

@@ -194,7 +194,7 @@ class Scene(NamedTuple):
 
     def saves(self, session: int | None = None) -> list[Record]:
         """The savepoints, or those of one session, oldest first."""
-        wanted = session and session_id(session)
+        wanted = None if session is None else session_id(session)
         found = savepoints.records(self.paths).saves
         return [one for one in found if wanted in (None, one.body["session_id"])]
 
@@ -220,8 +220,17 @@ class Scene(NamedTuple):
         return fsck.fsck(self.store, time.time())
 
     def damage(self) -> list[str]:
-        """What fsck finds that is worse than a leftover."""
-        return [f"{one.exit_code} {one.detail}" for one in self.fsck().items if one.exit_code]
+        """What fsck finds that is worse than a leftover, and savepoints that do not name the one
+        before them of their session.
+        """
+        damage = [f"{one.exit_code} {one.detail}" for one in self.fsck().items if one.exit_code]
+        last: dict[Json, Json] = {}
+        for one in self.saves():
+            session = one.body["session_id"]
+            if one.body["from"] != last.get(session):
+                damage.append(f"savepoint {one.seq} comes from {one.body['from']}")
+            last[session] = one.origin()
+        return damage
 
     def log(self) -> list[dict[str, str]]:
         """The lines of hook.log."""

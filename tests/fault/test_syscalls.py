@@ -55,6 +55,23 @@ def test_create_tells_a_disk_that_fails(tmp_path: Path, strace: str, fault: str)
     assert [problem for one in outcomes for problem in one.problems] == []
 
 
+def test_killed_after_its_record_a_savepoint_is_what_the_next_comes_from(
+    tmp_path: Path, strace: str
+) -> None:
+    """The session's cache is older than the index then, and must not be believed."""
+    swept = Sweep.prepare(tmp_path)
+    calls = swept.calls()
+    (synced,) = [n for n, call in enumerate(calls) if _is_append(call)]
+    after = [call for call in calls[synced:] if call.changes(str(swept.scene.home))]
+    outcomes = [swept.run(sweep.Case(call, "KILL")) for call in after[:8]]
+    assert [problem for one in outcomes for problem in one.problems] == []
+    assert sum(one.reached for one in outcomes) > 4, "a new folder for a pack is one sync more"
+
+
+def _is_append(call: sweep.Call) -> bool:
+    return call.syscall == "fsync" and "precompact-savepoint.jsonl" in call.text
+
+
 def test_short_reads_and_writes_are_gone_on_with(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "scene")
     for _ in range(3):
