@@ -94,11 +94,6 @@ class Running:
         self._pipes.close()
         self._kill()
 
-    @property
-    def group(self) -> int:
-        """Its process group, 0 where there is none."""
-        return self._pid
-
     def _exchange(self, deadline: float) -> str:
         poll = select.poll()
         for fd in (self._pipes.out, self._pipes.err):

@@ -62,7 +62,7 @@ for file in objects/*/*.pack.age; do
 done
 
 # The files, piece by piece, as recovered/1, recovered/2 … RECOVER.tsv says which was what.
-age -d -i "$IDENTITY" -o recovered/RECOVER.tsv RECOVER.tsv.age
+age -d -i "$IDENTITY" RECOVER.tsv.age > recovered/RECOVER.tsv
 while IFS=$(printf '\t') read -r pack offset length bytes hash number path; do
     : >> "recovered/$number"
     [ "$pack" != - ] || continue

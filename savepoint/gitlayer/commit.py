@@ -16,8 +16,9 @@ from savepoint.core.packs import compress
 from savepoint.gitlayer import by_hand, cursor, message, repository, tree
 from savepoint.gitlayer.cursor import Base, Cursor
 from savepoint.gitlayer.encrypt import Sealer
+from savepoint.gitlayer.leftovers import Writing
 from savepoint.gitlayer.plan import Content, New, Plan, Step, plan
-from savepoint.gitlayer.repository import BrokenRefError, Repository, Writer
+from savepoint.gitlayer.repository import BrokenRefError, Repository
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def commit(
     """
     repo = Repository.of(paths.store, env, deadline)
     repository.ensure(repo)
-    with Writer(repo, paths.slug) as writer:
+    with Writing(repo, paths.slug):
         base, lines = _base(repo, paths)
         todo = plan(paths, base, lines, newest)
         if not todo.steps:
@@ -59,7 +60,7 @@ def commit(
         if program != base.program:
             repository.check_version(repo)
         run = _Run(repo, paths, base, todo, _known(repo, base, todo, newest))
-        return run.finished(_import(run, writer), program)
+        return run.finished(_import(run), program)
 
 
 def _base(repo: Repository, paths: InstancePaths) -> tuple[Base, bytes]:
@@ -89,17 +90,17 @@ def _known(repo: Repository, base: Base, todo: Plan, newest: New | None) -> dict
     return known
 
 
-def _import(run: _Run, writer: Writer) -> list[str]:
+def _import(run: _Run) -> list[str]:
     """What fast-import answers: the ids of the marks. If a blob that was known is lost, all packs
     are sent anew.
     """
     try:
-        return run.fast_import(writer)
+        return run.fast_import()
     except CommitError:
         if not run.reuses() or run.is_late():
             raise
     run.known.clear()
-    return run.fast_import(writer)
+    return run.fast_import()
 
 
 class _Run:
@@ -128,16 +129,12 @@ class _Run:
 
         return time.monotonic() >= self._repo.deadline
 
-    def fast_import(self, writer: Writer) -> list[str]:
+    def fast_import(self) -> list[str]:
         """Run it; the ids of all marks. Raises CommitError, DiskError, TamperedError."""
         self._marks.clear()
         options = ("--quiet", "--done", "--depth=0", "--date-format=raw")
         running = self._repo.start("fast-import", *options, stdin=self._script())
-        try:
-            writer.writes(running)
-            result = running.finish(self._repo.deadline)
-        finally:
-            running.stop()
+        result = running.finish(self._repo.deadline)
         if not result.ok:
             raise repository.failure(result)
         return result.out.decode("ascii", "replace").split()

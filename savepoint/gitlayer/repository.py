@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint import gitcmd
 from savepoint.core import limits
@@ -42,10 +41,12 @@ _SETTINGS = (
 )
 OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
 _OURS = "savepoint"  # folder in repo.git for what is ours and no part of git
-_FAST_IMPORT = b"fast-import"  # the content of a .keep that it made
-_DISK = tuple(
-    (number, os.strerror(number).encode())
-    for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+_DISK = (
+    (errno.ENOSPC, b"Out of diskspace"),  # git's own words where a write took no bytes
+    *(
+        (number, os.strerror(number).encode())
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+    ),
 )
 
 
@@ -65,6 +66,11 @@ class Repository(NamedTuple):
         """A file in repo.git that is ours: caches, never evidence."""
         return os.path.join(self.path, _OURS, name)
 
+    @property
+    def option(self) -> str:
+        """How every git of ours names the repository; by it a live one is known."""
+        return f"--git-dir={self.path}"
+
     def start(
         self,
         *args: str,
@@ -74,7 +80,7 @@ class Repository(NamedTuple):
         """Git at work in the repository. Named outright, so that it looks for none, and asks
         nobody whether the folder's owner is safe.
         """
-        where = (f"--git-dir={self.path}", *OPTIONS)
+        where = (self.option, *OPTIONS)
         return gitcmd.start((*where, *args), env=self.env, stdin=stdin, limit=limit, own=True)
 
     def run(self, *args: str, stdin: bytes = b"", limit: int = limits.GIT_OUTPUT_BYTES) -> bytes:
@@ -198,111 +204,3 @@ def sync(repo: Repository) -> None:
     """What git has written is durable, with its names. Raises DiskError."""
     for name in ("objects/pack", BRANCHES, os.path.dirname(BRANCHES)):
         durable.sync_directory(os.path.join(repo.path, name))
-
-
-# leftovers of dead processes
-
-
-class Writer:
-    """While the block runs, a note says which git is writing. A note that is found when the next
-    one begins was left by a run that died or failed; then what its git left behind is removed.
-
-    The caller holds the store lock, so that no two write at once.
-    """
-
-    def __init__(self, repo: Repository, slug: str) -> None:
-        self._repo = repo
-        self._slug = slug
-        self._note = repo.ours("writer")
-        self._lock = os.path.join(repo.path, _lock(slug))
-
-    def __enter__(self) -> Self:
-        self._look_again = False
-        if os.path.lexists(self._note) or os.path.lexists(self._lock):
-            remove_leftovers(self._repo, self._slug)
-            self._look_again = bool(_temporaries(self._repo))  # too young to be known as dead
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        if ended[0] is not None:
-            remove_leftovers(self._repo, self._slug)
-        elif not self._look_again:
-            durable.remove(self._note)
-
-    def writes(self, running: gitcmd.Running) -> None:
-        """It is this one."""
-        durable.replace_cache(self._note, b"%d\n" % running.group)
-
-
-def remove_leftovers(repo: Repository, slug: str, *, alone: bool = False) -> list[str]:
-    """Remove locks, temporary packs and crash reports of dead git processes; their names below
-    repo.git (anomalyco/opencode#14811: temporary packs of killed runs filled a disk).
-
-    The caller holds the store lock. `alone` says that no other git works in the repository; else
-    what was touched just now may be the worker's, and stays.
-    """
-    idle = time.time() - (0 if alone else limits.STALE_SECONDS)
-    group = _noted_group(repo)
-    dead = alone or (group > 0 and not _is_alive(group))
-    found = [name for name in _own_leftovers(repo, slug) if dead or _older(repo, name, idle)]
-    found += [name for name in _temporaries(repo) if _older(repo, name, idle)]
-    for name in found:
-        durable.remove(os.path.join(repo.path, name))
-    return found
-
-
-def _lock(slug: str) -> str:
-    return f"{branch(slug)}.lock"
-
-
-def _own_leftovers(repo: Repository, slug: str) -> list[str]:
-    """What only a git that writes commits leaves. No other lock than that of our ref is touched:
-    none of them is in our way.
-    """
-    lock = _lock(slug)
-    found = [lock] if os.path.lexists(os.path.join(repo.path, lock)) else []
-    found += [name for name in _names(repo, "") if name.startswith("fast_import_crash_")]
-    keeps = [name for name in _names(repo, "objects/pack") if name.endswith(".keep")]
-    return found + [name for name in keeps if _content(repo, name) == _FAST_IMPORT]
-
-
-def _temporaries(repo: Repository) -> list[str]:
-    names = _names(repo, "objects/pack")
-    return [one for one in names if os.path.basename(one).startswith(("tmp_", ".tmp-"))]
-
-
-def _names(repo: Repository, folder: str) -> list[str]:
-    try:
-        return [os.path.join(folder, name) for name in os.listdir(os.path.join(repo.path, folder))]
-    except OSError:
-        return []  # there is nothing to tidy
-
-
-def _content(repo: Repository, name: str) -> bytes | None:
-    try:
-        return read_bounded(os.path.join(repo.path, name), limits.GIT_FILE_BYTES)
-    except SavepointError:
-        return None
-
-
-def _older(repo: Repository, name: str, moment: float) -> bool:
-    try:
-        return os.lstat(os.path.join(repo.path, name)).st_mtime <= moment
-    except OSError:
-        return False
-
-
-def _noted_group(repo: Repository) -> int:
-    data = _content(repo, os.path.join(_OURS, "writer")) or b""
-    return int(data) if data.strip().isdigit() and len(data) < 16 else 0
-
-
-def _is_alive(group: int) -> bool:
-    """May this process group still be at work? A number may be another's by now; then age tells."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
