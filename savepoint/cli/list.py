@@ -66,8 +66,14 @@ def _row(one: Record) -> list[str]:
         str(body["tokens_used_this_session"] or ""),
         "" if percent is None else f"{percent} %",
         _status(one),
-        one.snapshot_hash[:_HASH_DIGITS],
+        _hash(one),
     ]
+
+
+def _hash(one: Record) -> str:
+    """Enough of the snapshot hash to select by; digits alone would be a sequence number."""
+    digits = one.snapshot_hash[:_HASH_DIGITS]
+    return f"sha256:{digits}" if digits.isdigit() else digits
 
 
 def _status(one: Record) -> str:

@@ -44,7 +44,9 @@ def serve(
     if debug:
         arguments.remove("--debug")
     try:
-        return app(args=arguments, prog_name=name, standalone_mode=False) or 0
+        code = app(args=arguments, prog_name=name, standalone_mode=False) or 0
+        terminal.flush()
+        return int(code)
     except SystemExit as stop:
         return int(stop.code or 0)
     except KeyboardInterrupt:

@@ -168,7 +168,14 @@ def _put(stream: TextIO | None, line: str) -> None:
         return
     with _reader():
         stream.write(line + "\n")
-        stream.flush()
+
+
+def flush() -> None:
+    """Write what was said: where that fails, it fails here and not at the end of the process."""
+    with _reader():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
 
 
 @contextmanager

@@ -43,6 +43,8 @@ def printable(text: str) -> str:
     """`text` on one line, for a terminal that it does not control: escapes are what a hostile
     payload would put there.
     """
+    if text.isprintable():
+        return text[:LINE_CHARS]
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)[:LINE_CHARS]
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths, Store
 
-_PREFIX = re.compile(r"[0-9a-f]{8,64}")  # of a snapshot hash; shorter ones meet by chance
+HASH_DIGITS = 8  # of a snapshot hash, at least: shorter ones meet by chance
+_PREFIX = re.compile(rf"[0-9a-f]{{{HASH_DIGITS},64}}")
 _FORMS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME"
 
 
@@ -65,7 +66,9 @@ def nothing(paths: InstancePaths, selector: str) -> SelectorError:
     if selector == "latest":
         hint = "`savepoint create` makes one"
         return SelectorError(f"{paths.slug} has no savepoint yet", hint=hint)
-    return SelectorError(f"no savepoint of {paths.slug} answers to {selector}")
+    is_long_number = selector.isdigit() and len(selector) >= HASH_DIGITS
+    hint = "if these are digits of a hash, write sha256: before them" if is_long_number else ""
+    return SelectorError(f"no savepoint of {paths.slug} answers to {selector}", hint=hint)
 
 
 def open_snapshot(paths: InstancePaths, one: Record) -> Snapshot:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.cli import graph, shapes
+from savepoint.cli import list as listing
 from savepoint.core import record
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
 
@@ -65,6 +66,11 @@ def test_a_table_for_a_person(cli: Scene) -> None:
     ]
 
 
+def test_digits_that_are_a_hash_are_shown_as_one() -> None:
+    assert listing._hash(_save(12, None)) == "sha256:000000000000"
+    assert listing._hash(_save(12, None, start="abc")) == "abc000000000"
+
+
 def test_an_incomplete_one_is_marked(cli: Scene) -> None:
     (cli.project / "session_current.json").write_bytes(b"{ no json")
     assert cli.created()["consciousness_preserved"] is False
@@ -105,7 +111,7 @@ def test_graph_is_a_drawing(cli: Scene) -> None:
 _SEED = bytes(32)
 
 
-def _save(number: int, origin: int | None) -> Record:
+def _save(number: int, origin: int | None, start: str = "") -> Record:
     parent: Json = None
     if origin is not None:
         signer = "4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"
@@ -114,7 +120,7 @@ def _save(number: int, origin: int | None) -> Record:
         "session_id": "s",
         "from": parent,
         "trigger": "manual",
-        "snapshot_hash": f"sha256:{number:064x}",
+        "snapshot_hash": "sha256:" + start.ljust(64, "0") if start else f"sha256:{number:064x}",
         "snapshot_size_bytes": 1,
         "snapshot_file": "logs/precompact-saves/snapshot_2026-11-30T13-26-49Z.json",
         "layer_1_status": "SAVED_LOCALLY",

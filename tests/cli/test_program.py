@@ -6,12 +6,14 @@ import fcntl
 import inspect
 import json
 import os
+import pty
 import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -202,6 +204,29 @@ def test_a_name_that_is_not_utf8_is_printed(cli: Scene) -> None:
     ran = cli("list", "-C", where, "--json")
     assert ran.code == 2
     assert ran.json["error"]["message"] == f"{where} is no folder"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["create"], ["verify", "--all"], ["fsck"], ["export", "2", "-o", "out.json"], ["doctor"]],
+)
+def test_on_a_terminal(cli: Scene, arguments: list[str]) -> None:
+    """Progress and colours are for people: they are there, and nothing fails for it."""
+    cli.created()
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color"}
+    running = subprocess.Popen(
+        [*COMMAND, *arguments], cwd=cli.project, env=env, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # what Linux says when the other end is closed
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    os.close(ours)
+    assert running.wait(timeout=20) == 0 or arguments == ["doctor"], shown
+    assert b"\x1b[" in shown
+    assert b"Traceback" not in shown
 
 
 # Signals

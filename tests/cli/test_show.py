@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.scene import SESSION, Scene, program
+from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
 
 
 def test_a_person_learns_what_is_in_it(cli: Scene) -> None:
@@ -65,6 +65,30 @@ def test_a_session_without_a_conversation(cli: Scene) -> None:
     facts = cli.good("show", "--only", "conversation", "--json").json
     assert (facts["session_id"], facts["message_count"]) == (SESSION, 2)
     assert "segments" not in facts["transcript"]
+
+
+def test_a_session_whose_transcript_is_gone(cli: Scene) -> None:
+    cli.created()
+    note = {
+        "v": 1,
+        "session_id": OTHER_SESSION,
+        "transcript": "/gone.jsonl",
+        "project": str(cli.project),
+        "cwd": str(cli.project),
+        "trigger": "auto",
+        "since": 1_700_000_000,
+        "reason": "started",
+    }
+    Path(cli.paths.store.pending_note(OTHER_SESSION)).write_text(json.dumps(note))
+    cli.created("--session", SESSION)
+    text = cli.good("show").text
+    assert "conversation  none" in text
+    assert "omitted       transcript: /gone.jsonl does not exist" in text
+    ran = cli("show", "--only", "conversation")
+    assert (ran.code, ran.out) == (1, b"")
+    assert "savepoint show 4" in ran.err
+    cli.good("export", "latest", "-o", "out.json")
+    assert json.loads((cli.project / "out.json").read_bytes())["conversation_history"] == []
 
 
 def test_files_byte_for_byte(cli: Scene) -> None:
@@ -228,6 +252,11 @@ def test_selector_that_names_nothing(cli: Scene, selector: str, code: int) -> No
     cli.created()
     ran = cli("show", selector)
     assert (ran.code, ran.out) == (code, b"")
+
+
+def test_digits_of_a_hash_that_look_like_a_number(cli: Scene) -> None:
+    cli.created()
+    assert "write sha256: before them" in cli("show", "12345678").err
 
 
 def test_latest_of_nothing_says_how_to_make_one(cli: Scene) -> None:
