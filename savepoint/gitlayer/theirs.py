@@ -9,12 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits
-from savepoint.core.errors import (
-    CommitError,
-    MalformedError,
-    TamperedError,
-    UnsupportedFormatError,
-)
+from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.verify import Index, Names
 from savepoint.gitlayer import message, tree
 
@@ -47,7 +42,7 @@ def read(repo: Repository, slug: str, commit: str) -> Theirs:
     """
     said = message.parse(repo.run("cat-file", "commit", commit, limit=limits.COMMIT_BYTES))
     files = _files(repo, commit)
-    data = _index(repo, files)
+    data = tree.index(repo, files)
     where = f"the index of commit {commit}"
     index = Index(data, None, Names(slug, where, "trusted head"))
     faults = [one for one in index.findings() if one.result != "pass"]
@@ -68,27 +63,3 @@ def _files(repo: Repository, commit: str) -> dict[str, str]:
         return tree.list_files(repo, commit)
     except tree.ForeignEntryError as failure:
         raise MalformedError(failure.message) from failure
-
-
-def _index(repo: Repository, files: dict[str, str]) -> bytes:
-    """The closed chunks in their order, then the open one."""
-    closed = [path for path in files if tree.is_index(path) and path != tree.OPEN_CHUNK]
-    if tree.OPEN_CHUNK not in files:
-        raise MalformedError("it holds no index")
-    closed.sort(key=lambda path: (len(path), path))
-    blobs = [files[path] for path in (*closed, tree.OPEN_CHUNK)]
-    return b"".join(_contents(repo, blobs))
-
-
-def _contents(repo: Repository, blobs: list[str]) -> list[bytes]:
-    asked = b"".join(one.encode() + b"\n" for one in blobs)
-    data = repo.run("cat-file", "--batch", stdin=asked, limit=limits.FETCHED_INDEX_BYTES)
-    found, at = list[bytes](), 0
-    for _ in blobs:
-        end = data.index(b"\n", at)
-        head = data[at:end].split(b" ")
-        if len(head) != 3 or head[1] != b"blob":
-            raise CommitError(f"git lacks {head[0].decode('ascii', 'replace')}")
-        found.append(data[end + 1 : end + 1 + int(head[2])])
-        at = end + 2 + int(head[2])
-    return found

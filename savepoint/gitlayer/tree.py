@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.core.errors import CommitError
+from savepoint.core.errors import CommitError, MalformedError
 
 if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
@@ -69,6 +69,33 @@ def list_files(repo: Repository, commit: str, *below: str) -> dict[str, str]:
             raise ForeignEntryError(f"commit {commit} has an entry that is no plain file")
         files[path.decode("utf-8", "backslashreplace")] = rest.decode()
     return files
+
+
+def index(repo: Repository, files: dict[str, str]) -> bytes:
+    """The index that a commit with these files holds: closed chunks in their order, then the open
+    one. Raises MalformedError (it holds none), CommitError (a blob is lost), DiskError.
+    """
+    closed = [path for path in files if is_index(path) and path != OPEN_CHUNK]
+    if OPEN_CHUNK not in files:
+        raise MalformedError("it holds no index")
+    closed.sort(key=lambda path: (len(path), path))
+    blobs = [files[path] for path in (*closed, OPEN_CHUNK)]
+    return b"".join(contents(repo, blobs, limits.FETCHED_INDEX_BYTES))
+
+
+def contents(repo: Repository, blobs: list[str], limit: int) -> list[bytes]:
+    """The bytes of blobs, of at most `limit` in all. Raises CommitError (lost), DiskError."""
+    asked = b"".join(one.encode() + b"\n" for one in blobs)
+    data = repo.run("cat-file", "--batch", stdin=asked, limit=limit)
+    found, at = list[bytes](), 0
+    for _ in blobs:
+        end = data.index(b"\n", at)
+        head = data[at:end].split(b" ")
+        if len(head) != 3 or head[1] != b"blob":
+            raise CommitError(f"git lacks {head[0].decode('ascii', 'replace')}")
+        found.append(data[end + 1 : end + 1 + int(head[2])])
+        at = end + 2 + int(head[2])
+    return found
 
 
 def blob_id(data: bytes) -> str:
