@@ -6,6 +6,8 @@ import json
 import re
 from typing import NamedTuple
 
+from savepoint.core import spelling
+
 _FIELD_CHARS = 4096  # characters of an id or path; a longer one is no id or path
 
 
@@ -16,7 +18,7 @@ class Payload(NamedTuple):
     session_id: str = ""
     transcript: str = ""
     cwd: str = ""
-    trigger: str = ""
+    trigger: str = ""  # a word that a record may hold
     source: str = ""
     model: str = ""
     agent_id: str = ""
@@ -56,6 +58,8 @@ def _payload(found: dict[str, str], *, intact: bool = True) -> Payload:
         for name, field in _NAMES.items()
         if len(found.get(name, "")) <= _FIELD_CHARS and is_plain(found.get(name, "\0"))
     }
+    if not spelling.is_word(fields.get("trigger", "")):
+        fields.pop("trigger", None)  # else no record could be signed, and nothing saved
     return Payload(intact=intact, **fields)
 
 

@@ -156,9 +156,14 @@ def session_key(text: str) -> str:
     return text
 
 
+def is_word(text: str) -> bool:
+    """Is it like the words that records use: no content, nothing for a terminal?"""
+    return bool(_WORD.fullmatch(text))
+
+
 def word(text: str) -> str:
-    """`text` if it is one of the words that records use: no content, nothing for a terminal."""
-    if not _WORD.fullmatch(text):
+    """`text` if it is such a word."""
+    if not is_word(text):
         raise MalformedError(f"not a word of at most 32 letters, digits, _ and -: {text[:80]!r}")
     return text
 
