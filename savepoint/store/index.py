@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
-from savepoint.core.errors import DiskError, MalformedError, SavepointError
+from savepoint.core.errors import (
+    DiskError,
+    MalformedError,
+    SavepointError,
+    UnsupportedFormatError,
+)
 from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
 
@@ -40,9 +45,14 @@ class Position(NamedTuple):
 
 
 def settle(paths: InstancePaths) -> Tail:
-    """Read the end of the index; finish or set aside a torn tail. Raises DiskError."""
+    """Read the end of the index; finish or set aside a torn tail.
+
+    Raises DiskError, UnsupportedFormatError (a newer version wrote the end).
+    """
     tail, size = _read_end(paths.index_file)
     line, torn = chain.last_line(tail)
+    _refuse_newer(line)
+    _refuse_newer(torn)
     last = _parse(line)
     if torn and chain.continuation(torn, last) is not None:
         durable.append(paths.index_file, b"\n", size=size)
@@ -52,6 +62,16 @@ def settle(paths: InstancePaths) -> Tail:
         durable.create_exclusive(aside, torn)
         durable.truncate(paths.index_file, size - len(torn))
     return Tail(size - len(torn), last, damaged=bool(line) and last is None)
+
+
+def _refuse_newer(line: bytes) -> None:
+    """A chain's version may not go down, so nothing of ours may follow a newer record."""
+    try:
+        record.parse(line)
+    except UnsupportedFormatError:
+        raise
+    except SavepointError:
+        return
 
 
 def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None) -> Position:
