@@ -175,8 +175,7 @@ class Collector:
                 known[suspect.path] = (f"{suspect.mode:06o}", suspect.oid)
         self.dirty = self.dirty or bool(self.deleted)
         for path, before in known.items():
-            if path not in self.deleted:
-                self._take_working(path, before, index)
+            self._take_working(path, before, index)
 
     def add_untracked(self, output: bytes) -> None:
         """Files that git neither tracks nor ignores: `ls-files -o -z`."""

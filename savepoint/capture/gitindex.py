@@ -157,7 +157,7 @@ def _merged(front: list[Entry | None], base: list[Entry | None], bitmaps: bytes)
 
 
 def _bitmap(data: bytes, at: int, most: int) -> tuple[list[int], int]:
-    """The set positions below `most` of an EWAH bitmap, and the offset behind it.
+    """The set positions of an EWAH bitmap with `most` bits, and the offset behind it.
 
     gitformat-bitmap(5), appendix A: marker words (a bit, how many words are filled with it, how
     many literal words follow), the lowest bit first. One word can claim 2**38 positions.
@@ -177,4 +177,4 @@ def _bitmap(data: bytes, at: int, most: int) -> tuple[list[int], int]:
             found.extend(position + bit for bit in range(64) if word >> bit & 1)
             position += 64
         cursor += 1 + (marker >> 33)
-    return [position for position in found if position < most], at + 12 + 8 * count
+    return found, at + 12 + 8 * count

@@ -88,6 +88,7 @@ def test_modes_links_and_types(repo: Repo) -> None:
 def test_modes_count_for_nothing_where_the_config_says_so(repo: Repo) -> None:
     repo.git("config", "core.fileMode", "false")
     (repo.path / "a").chmod(0o755)
+    os.utime(repo.path / "a")
     assert look(repo.path).state["status"] == "clean"
     repo.write("b", "changed")
     assert contents(look(repo.path)) == {("working", "b"): b"changed"}
@@ -299,6 +300,14 @@ def test_files_that_cannot_be_read_or_are_none(repo: Repo) -> None:
     assert found.deleted == ("b",)
     assert found.changes == ()
     assert found.omitted == "is not a regular file (1)"
+
+
+def test_what_takes_the_place_of_a_file_after_it_was_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("link", "fifo", "."):
+        with pytest.raises(OSError, match=r"symbolic links|not a regular file"):
+            changes._open_regular(os.fsencode(tmp_path / name))
 
 
 def test_folder_replaced_by_a_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:

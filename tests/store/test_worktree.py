@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint.store import worktree
 from savepoint.store.worktree import Worktree, current_worktree, find_worktree
 from tests.capture.gitrepo import Repo
 
@@ -131,6 +132,17 @@ def test_lost_head_is_still_a_repository(tmp_path: Path) -> None:
     before = find_worktree(str(repo.path))
     (repo.path / ".git/HEAD").unlink()
     assert find_worktree(str(repo.path)) == before
+
+
+def test_search_ends_at_the_root_of_the_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git's does: a mounted folder does not belong to what it is mounted in."""
+    repo = Repo.with_commit(tmp_path / "p")
+    mounted = str(repo.path / "folder")
+    monkeypatch.setattr(worktree, "_device", lambda path: 2 if path.startswith(mounted) else 1)
+    assert find_worktree(mounted) is None
+    assert find_worktree(str(repo.path)) is not None
 
 
 def test_state_follows_the_agent_into_a_worktree_of_the_project_only(tmp_path: Path) -> None:
