@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import document, repository, session
@@ -24,6 +25,8 @@ from savepoint.core.errors import (
     NoStoreError,
 )
 from savepoint.core.spelling import Instance
+from savepoint.gitlayer import commit as gitlayer_commit
+from savepoint.gitlayer.plan import New
 from savepoint.store import config, durable, guidance, journal, keyring, layout, pending, registry
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
@@ -45,6 +48,7 @@ class Saved(NamedTuple):
 
     record: Record
     paths: InstancePaths
+    commit: str | None  # in our git repository; None: it is queued
     warnings: tuple[str, ...]  # what failed after the acknowledgement; nothing is lost by it
 
 
@@ -66,7 +70,7 @@ def save_consciousness_state(request: Request) -> Saved | None:
         if session.is_unchanged(store, key, request, claude):  # a twin of this fire was first
             return None
         _note(request, "started").save(store, key)
-        _sign_drafts(store, key, request.deadline)
+        _sign_drafts(store, key, request)
         return _save(request, store, key, chosen, git)
 
 
@@ -86,20 +90,24 @@ def finish_pending(request: Request) -> list[Saved]:
     Raises SavepointError of the first that fails; it and the rest stay pending.
     """
     store = registry.find(Home(request.home), request.project)
-    finished = []
-    for key in pending.keys(store):
-        note = pending.load(store, key)
-        if note is None or time.monotonic() >= request.deadline or _is_at_work(store, key):
-            continue
-        saved = save_consciousness_state(_resumed(request, store, note))
-        if saved is None:
-            pending.clear(store, key)
-        else:
-            finished.append(saved)
-    return finished
+    left = (key for key in pending.keys(store) if time.monotonic() < request.deadline)
+    return [saved for key in left if (saved := finish(request, store, key))]
 
 
-def _is_at_work(store: Store, key: str) -> bool:
+def finish(request: Request, store: Store, key: str) -> Saved | None:
+    """Serve what an earlier fire of that session left unfinished; None where nothing is new, or it
+    is being served right now. `request` says how, the session's note what. Raises SavepointError.
+    """
+    note = pending.load(store, key)
+    if note is None or is_at_work(store, key):
+        return None
+    saved = save_consciousness_state(_resumed(request, store, note))
+    if saved is None:
+        pending.clear(store, key)
+    return saved
+
+
+def is_at_work(store: Store, key: str) -> bool:
     """Is the session's fire being served right now? Then its note is no leftover."""
     try:
         with Lock(store.session_lock(key), 0.0):
@@ -137,13 +145,14 @@ def _save(
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}
+    git_step = _GitStep(history.paths, request, packs.written, history.blobs())
     try:
         seed = keyring.authority(history.paths)
     except KeyFileError as failure:
         pending.stage(store, key, request.now, draft.to_bytes())
         _note(request, failure.message).save(store, key)
         raise
-    done = acknowledge(history.paths, seed, draft, request.deadline)
+    done = acknowledge(history.paths, seed, draft, request.deadline, git_step)
     last = Session(
         instance=history.paths.slug,
         seq=done.record.seq,
@@ -151,11 +160,11 @@ def _save(
         offset=done.offset,
         saved_at=request.now,
         transcript=request.transcript,
+        blobs=git_step.blobs,
         files=cached,
     )
-    return Saved(
-        done.record, history.paths, _afterwards(store, key, last, history.paths, done.record)
-    )
+    warnings = (*git_step.problems, *_afterwards(store, key, last, history.paths, done.record))
+    return Saved(done.record, history.paths, git_step.commit, warnings)
 
 
 def _draft(
@@ -167,7 +176,7 @@ def _draft(
     return Draft(history.paths.slug, key, request.trigger, history.origin, built)
 
 
-def _sign_drafts(store: Store, key: str, deadline: float) -> None:
+def _sign_drafts(store: Store, key: str, request: Request) -> None:
     """Sign what earlier fires of the session read and could not sign, if there is a key by now.
     What is no draft is left where it is: fsck names it.
     """
@@ -178,9 +187,41 @@ def _sign_drafts(store: Store, key: str, deadline: float) -> None:
             seed = keyring.authority(paths)
         except (KeyFileError, MalformedError):
             continue
-        acknowledge(paths, seed, draft, deadline)
+        acknowledge(paths, seed, draft, request.deadline, _GitStep(paths, request))
         durable.remove(path)
         durable.remove(store.session(key))  # it knows an older savepoint; the index knows this one
+
+
+class _GitStep:
+    """The commit of a save: between record and trusted head, and never a reason to fail."""
+
+    def __init__(
+        self,
+        paths: InstancePaths,
+        request: Request,
+        written: frozenset[str] = frozenset(),
+        blobs: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._paths = paths
+        self._request = request
+        self._written = written
+        self.blobs = dict(blobs)
+        self.commit: str | None = None
+        self.problems: tuple[str, ...] = ()
+
+    def __call__(self, record: Record, snapshot: Snapshot) -> None:
+        """Commit what the index has and git has not; a failure leaves it queued, and is told."""
+        deadline = self._request.deadline - limits.GIT_RESERVE_SECONDS
+        new = New(record, snapshot, self._written, self.blobs)
+        try:
+            done = gitlayer_commit.commit(self._paths, self._request.environment, deadline, new)
+        except SavepointError as failure:
+            self.problems = (failure.message,)
+            return
+        if done is not None:
+            self.blobs = done.blobs
+            self.commit = done.cursor.commit if done.cursor.seq == record.seq else None
+            self.problems = done.warnings
 
 
 def _settled(file: CachedFile, packs: PackWriter) -> CachedFile:
