@@ -121,7 +121,7 @@ class Remote(NamedTuple):
             raise RemoteUnreachableError(f"the branch at {self.url.shown} moved meanwhile")
 
     def _run(self, args: tuple[str, ...], seconds: float) -> gitcmd.Result:
-        where = (f"--git-dir={self.repo.path}", *repository.OPTIONS, *_OPTIONS)
+        where = (self.repo.option, *repository.OPTIONS, *_OPTIONS)
         running = gitcmd.start(
             (*where, *args),
             env=self.repo.env,
@@ -176,7 +176,7 @@ def _ssh_command(repo: Repository) -> str:
     host that is not known, fails at once (entireio/cli#1523: a push hung there).
     """
     names = r"^(core\.sshcommand|ssh\.variant)$"
-    command = (f"--git-dir={repo.path}", "config", "--null", "--get-regexp", names)
+    command = (repo.option, "config", "--null", "--get-regexp", names)
     result = gitcmd.start(command, env=repo.env).finish(repo.deadline)
     entries = result.out.decode("utf-8", "surrogateescape").split("\0")
     known = {name: value for name, _, value in (one.partition("\n") for one in entries)}
