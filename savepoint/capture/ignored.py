@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.capture import gitfiles
+from savepoint.core import limits
 from savepoint.core.errors import DiskError
 from savepoint.store.worktree import Worktree, find_worktree
 
@@ -14,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from savepoint.capture.borrowed import Borrowed
-    from savepoint.gitcmd import Result
 
 _EXCLUDED = "excluded by .gitignore"
-_NONE_EXCLUDED = 1  # git's exit code
+_FIELDS = 4  # of an answer: file, line and pattern of the rule that decides, or nothing; the path
 
 
 def ignored(
@@ -31,11 +31,12 @@ def ignored(
     A tracked file never is. A file of which git cannot tell is: what must not be captured counts
     for more than what stands in the conversation anyway. Outside a worktree nothing is.
     """
-    found = _by_worktree(paths)
-    questions = {worktree: _ask(worktree, found[worktree], borrow, env) for worktree in found}
-    excluded = {}
-    for worktree, question in questions.items():
-        excluded.update(_answer(worktree, found[worktree], question.finish(deadline)))
+    questions = [
+        _Question(worktree, found, borrow, env) for worktree, found in _by_worktree(paths).items()
+    ]
+    excluded: dict[str, str] = {}
+    for question in questions:
+        excluded |= question.answer(deadline)
     return excluded
 
 
@@ -55,27 +56,53 @@ def _by_worktree(paths: Iterable[str]) -> dict[Worktree, list[str]]:
     return found
 
 
-def _ask(
-    worktree: Worktree,
-    paths: list[str],
-    borrow: Callable[[Worktree], Borrowed],
-    env: Mapping[str, str],
-) -> gitcmd.Running:
-    prefix = _prefix(worktree)
-    names = b"".join(os.fsencode(path.removeprefix(prefix)) + b"\0" for path in paths)
-    try:
-        return borrow(worktree).start(env, "check-ignore", "-z", "--stdin", stdin=names)
-    except DiskError as failure:
-        return gitcmd.Failed(failure.message)
+class _Question:
+    """`check-ignore` at work on the files of one worktree."""
 
+    def __init__(
+        self,
+        worktree: Worktree,
+        paths: list[str],
+        borrow: Callable[[Worktree], Borrowed],
+        env: Mapping[str, str],
+    ) -> None:
+        self._worktree = worktree
+        self._borrow = borrow
+        self._env = env
+        self._running = self._ask(paths)
+        self._paths = paths
 
-def _answer(worktree: Worktree, paths: list[str], result: Result) -> dict[str, str]:
-    if result.code not in {0, _NONE_EXCLUDED} or result.problem:
-        reason = gitfiles.printable(result.reason)
-        return dict.fromkeys(paths, f"git cannot say whether .gitignore excludes it: {reason}")
-    names = result.out.split(b"\0")[:-1]
-    return {_prefix(worktree) + os.fsdecode(name): _EXCLUDED for name in names}
+    def answer(self, deadline: float) -> dict[str, str]:
+        """The files that are excluded, or undecided. Git gives up at a path that it cannot judge
+        (one in a submodule that is not there), so it is asked again for those behind it.
+        """
+        excluded: dict[str, str] = {}
+        paths = self._paths
+        undecided = ""
+        for _ in range(limits.GIT_RETRIES):
+            result = self._running.finish(deadline)
+            patterns = result.out.split(b"\0")[:-1][_FIELDS - 2 :: _FIELDS]
+            for path, pattern in zip(paths, patterns, strict=False):
+                if pattern and not pattern.startswith(b"!"):
+                    excluded[path] = _EXCLUDED
+            paths = paths[len(patterns) :]
+            if not paths:
+                return excluded
+            why = gitfiles.printable(result.reason)
+            undecided = f"git cannot say whether .gitignore excludes it: {why}"
+            if result.problem:
+                break
+            excluded[paths[0]] = undecided
+            paths = paths[1:]
+            self._running = self._ask(paths)
+        self._running.stop()
+        return excluded | dict.fromkeys(paths, undecided)
 
-
-def _prefix(worktree: Worktree) -> str:
-    return (worktree.top or "").rstrip("/") + "/"
+    def _ask(self, paths: list[str]) -> gitcmd.Running:
+        prefix = (self._worktree.top or "").rstrip("/") + "/"
+        names = b"".join(os.fsencode(path.removeprefix(prefix)) + b"\0" for path in paths)
+        command = ("check-ignore", "--verbose", "--non-matching", "-z", "--stdin")
+        try:
+            return self._borrow(self._worktree).start(self._env, *command, stdin=names)
+        except DiskError as failure:
+            return gitcmd.Failed(failure.message)

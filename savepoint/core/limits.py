@@ -47,6 +47,7 @@ GIT_REASON_CHARS = 300  # characters of a reason that git gives
 GIT_INDEX_BYTES = 256 * MIB  # bytes of a repository's index
 GIT_REFS_BYTES = 64 * MIB  # bytes of packed-refs
 GIT_FILE_BYTES = 1 * MIB  # bytes of its other files: config, HEAD, commondir
+GIT_RETRIES = 8  # times that git is asked again behind a path that it cannot judge
 GIT_SYMREFS = 5  # refs that name refs, as git itself follows them
 
 # our own repository
@@ -67,6 +68,7 @@ HOOK_PAYLOAD_SECONDS = 1.0
 PRECOMPACT_SECONDS = 20.0
 SESSION_SECONDS = 2.0  # SessionStart and Stop
 SESSION_END_SECONDS = 1.0
+GIT_RESERVE_SECONDS = 0.5  # git is killed this long before the hook would be
 STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
 STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
 

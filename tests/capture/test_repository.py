@@ -530,6 +530,27 @@ def test_ignored_through_a_link(repo: Repo, tmp_path: Path) -> None:
     assert set(found) == {str(repo.path / "folder/x.log")}
 
 
+def test_ignored_beside_paths_that_git_cannot_judge(repo: Repo, tmp_path: Path) -> None:
+    """A submodule that is registered but not there: git stops at any path in it."""
+    repo.write(".gitignore", "*.log\n")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    names = ["1.log", "module/x", "2.log", "a", "module/y", "3.log"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
+        paths = [str(repo.path / name) for name in names]
+        found = pending.ignored(paths, time.monotonic() + 10)
+        many = [str(repo.path / f"module/{number}") for number in range(20)]
+        undecided = pending.ignored(many, time.monotonic() + 10)
+    told = {name: found.get(path, "") for name, path in zip(names, paths, strict=True)}
+    excluded = {name for name, reason in told.items() if reason == "excluded by .gitignore"}
+    assert excluded == {"1.log", "2.log", "3.log"}
+    assert told["a"] == ""
+    assert "is in submodule" in told["module/x"]
+    assert "is in submodule" in told["module/y"]
+    assert set(undecided) == set(many)
+
+
 def test_where_git_cannot_tell_files_are_left_out(repo: Repo, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
