@@ -23,10 +23,9 @@ from savepoint.core.errors import (
     KeyFileError,
     MalformedError,
     NoStoreError,
+    SavepointError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.gitlayer import commit as gitlayer_commit
-from savepoint.gitlayer.plan import New
 from savepoint.store import config, durable, guidance, journal, keyring, layout, pending, registry
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
@@ -37,9 +36,12 @@ from savepoint.store.pending import Note
 from savepoint.store.sessions import CachedFile, Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint.capture.request import Request
     from savepoint.capture.session import History
     from savepoint.core.record import Record
+    from savepoint.core.snapshot import Snapshot
     from savepoint.store.config import Config
 
 
@@ -211,10 +213,13 @@ class _GitStep:
 
     def __call__(self, record: Record, snapshot: Snapshot) -> None:
         """Commit what the index has and git has not; a failure leaves it queued, and is told."""
+        from savepoint.gitlayer import commit
+        from savepoint.gitlayer.plan import New
+
         deadline = self._request.deadline - limits.GIT_RESERVE_SECONDS
         new = New(record, snapshot, self._written, self.blobs)
         try:
-            done = gitlayer_commit.commit(self._paths, self._request.environment, deadline, new)
+            done = commit.commit(self._paths, self._request.environment, deadline, new)
         except SavepointError as failure:
             self.problems = (failure.message,)
             return

@@ -38,6 +38,10 @@ class History(NamedTuple):
         """Segments that are stored already, by SHA-256."""
         return self.base.known_segments() if self.base else {}
 
+    def blobs(self) -> dict[str, str]:
+        """Pack → blob in our git repository, of packs that are committed already."""
+        return self.base.blobs if self.base else {}
+
 
 def resolve(request: Request, adapter: Adapter) -> Request:
     """The request with its transcript and session id filled in as far as they can be known.

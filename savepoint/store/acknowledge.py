@@ -13,6 +13,8 @@ from savepoint.store.layout import SNAPSHOT_FOLDER, InstancePaths
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint.core.record import Record
     from savepoint.core.snapshot import Snapshot
     from savepoint.store.index import Position, Tail
@@ -73,11 +75,18 @@ class Acknowledged(NamedTuple):
     offset: int
 
 
-def acknowledge(paths: InstancePaths, seed: bytes, draft: Draft, deadline: float) -> Acknowledged:
+def acknowledge(
+    paths: InstancePaths,
+    seed: bytes,
+    draft: Draft,
+    deadline: float,
+    commit: Callable[[Record, Snapshot], None],
+) -> Acknowledged:
     """Make a draft a savepoint. When this returns, it survives kill and power cut.
 
     seed: of the instance's authority, 32 bytes. deadline: time.monotonic() until which the store
-    lock is waited for. Raises BusyError, DiskError, MalformedError.
+    lock is waited for. commit: puts what the index has into git; what it cannot do is queued, so it
+    raises nothing. Raises BusyError, DiskError, MalformedError.
     """
     with Lock(paths.store.lock, deadline):
         tail = index.settle(paths)
@@ -90,6 +99,7 @@ def acknowledge(paths: InstancePaths, seed: bytes, draft: Draft, deadline: float
         name = _write_snapshot(paths, sealed, position.seq)
         one = _record(draft, sealed, name, seed, position)
         offset = index.append(paths, tail, one.line)
+        commit(one, sealed)
         if head is None or index.holds(paths, tail, head.seq, head.record) or position.gap:
             _raise_trusted(paths, head, one, is_first=tail.size == 0)
     return Acknowledged(one, offset)

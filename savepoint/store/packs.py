@@ -61,6 +61,11 @@ class PackWriter:
         if self._open is not None:
             self._close(self._open)
 
+    @property
+    def written(self) -> frozenset[str]:
+        """Names of the packs of this save; after `finish`."""
+        return frozenset(self._names)
+
     def settled(self, segment: Segment) -> Segment:
         """The segment with the name of its pack; after `finish`."""
         if not segment.pack.startswith("@"):

@@ -39,6 +39,9 @@ class Stamp(NamedTuple):
         return cls(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
+NOWHERE = Stamp(0, 0, 0, 0)  # of a file that has to be read again
+
+
 class CachedFile(NamedTuple):
     """A file of the session as its last savepoint stored it. `extra` belongs to the reader: the
     adapter's scan of a transcript, what is known of a loaded file.
@@ -72,6 +75,7 @@ class Session(NamedTuple):
     offset: int  # where that record stands in the index
     saved_at: int  # Unix seconds
     transcript: str | None
+    blobs: dict[str, str]  # pack → its blob in our git repository, of the packs of that savepoint
     files: dict[str, CachedFile]
 
     def known_segments(self) -> dict[str, Segment]:
@@ -81,7 +85,8 @@ class Session(NamedTuple):
     def save(self, store: Store, key: str) -> None:
         """Write it; a failure costs the next save time, nothing else, but is raised."""
         files: dict[str, Json] = {path: file.to_json() for path, file in self.files.items()}
-        value: dict[str, Json] = {"v": 1, **self._asdict(), "files": files}
+        blobs: dict[str, Json] = dict(self.blobs)
+        value: dict[str, Json] = {"v": 1, **self._asdict(), "blobs": blobs, "files": files}
         durable.replace_cache(store.session(key), dump(value) + b"\n")
 
 
@@ -94,6 +99,7 @@ _SHAPE = schema.members(
         "offset": schema.count,
         "saved_at": schema.count,
         "transcript": schema.nullable(schema.text),
+        "blobs": schema.mapping(schema.text),
         "files": schema.mapping(schema.array(schema.anything)),
     }
 )
@@ -141,16 +147,15 @@ def rebuilt(paths: InstancePaths, key: str) -> Session | None:
         files = _files_of(paths, record)
     except SavepointError:
         files = {}  # its snapshot is damaged: verify says so; the next save stores all anew
-    return Session(paths.slug, record.seq, record.hash, offset, record.timestamp, None, files)
+    return Session(paths.slug, record.seq, record.hash, offset, record.timestamp, None, {}, files)
 
 
 def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
     data = read_bounded(os.path.join(paths.path, record.snapshot_file), limits.SNAPSHOT_BYTES)
     document = snapshot.parse(data or b"").document
     stored = snapshot.files(document, lambda one: read_segment(paths.store, one))
-    nowhere = Stamp(0, 0, 0, 0)
     return {
-        f"{number}": CachedFile(nowhere, file.segments, None) for number, file in enumerate(stored)
+        f"{number}": CachedFile(NOWHERE, file.segments, None) for number, file in enumerate(stored)
     }
 
 
