@@ -13,7 +13,8 @@ from savepoint.core.errors import SavepointError, TranscriptError
 
 if TYPE_CHECKING:
     from savepoint.capture import repository
-    from savepoint.capture.agents import Adapter, FileNote, Fold, ReadNote
+    from savepoint.capture.agents import FileNote, ReadNote
+    from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.exclusion import Exclusion
     from savepoint.capture.repository import Repository
     from savepoint.capture.request import Request

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import transcript
-from savepoint.capture.agents import Adapter, FileNote, Fold, Span, Tokens, Window
+from savepoint.capture.agents import Window
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.segments import Segment, root_of
@@ -16,6 +16,8 @@ from savepoint.store.sessions import CachedFile, Session, Stamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint.capture.agents import FileNote, Span, Tokens
+    from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.request import Request
     from savepoint.capture.transcript import Stored
     from savepoint.core.strict_json import Json

@@ -16,7 +16,7 @@ from savepoint.store.layout import Home, session_key
 from savepoint.store.sessions import Session, Stamp
 
 if TYPE_CHECKING:
-    from savepoint.capture.agents import Adapter
+    from savepoint.capture.agents.adapter import Adapter
     from savepoint.capture.request import Request
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment

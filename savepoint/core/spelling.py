@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
+from savepoint.core.patterns import late
 
 ZERO_DIGEST = "0" * 64
 LAST_TIME = 253402300799  # 9999-12-31T23:59:59Z, the last one that four digits of a year can spell
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
-_INSTANCE = re.compile(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
-_SESSION_KEY = re.compile(r"[A-Za-z0-9-]+")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-_SNAPSHOT_FILE = re.compile(
+_DIGEST = late(r"[0-9a-f]{64}")
+_TIME = late(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+_INSTANCE = late(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
+_SESSION_KEY = late(r"[A-Za-z0-9-]+")
+_WORD = late(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+_SNAPSHOT_FILE = late(
     r"logs/precompact-saves/snapshot_[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z"
     r"(_[1-9][0-9]{0,18})?\.json"
 )

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.capture.agents import Adapter, FileNote, Span, Window, claude
+from savepoint.capture.agents import FileNote, Span, Window, claude
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from savepoint.capture.agents.adapter import Adapter
 
 
 def line_of(record: dict[str, Any]) -> bytes:

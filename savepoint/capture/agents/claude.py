@@ -1,4 +1,4 @@
-"""Claude Code's adapter (members: agents.Adapter). Clients 2.0.64 to 2.1.332."""
+"""Claude Code's adapter (members: adapter.py). Clients 2.0.64 to 2.1.332."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from savepoint.capture.agents.claude_places import (
 )
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
+from savepoint.core.patterns import late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from savepoint.capture.agents import Fold, Window
+    from savepoint.capture.agents import Window
+    from savepoint.capture.agents.adapter import Fold
     from savepoint.capture.agents.claude_facts import Record
 
 __all__ = [
@@ -113,4 +115,4 @@ def _window(model: str | None, window: Window) -> tuple[int | None, str]:
 
 _COMPACTION_RESERVE = 33_000  # tokens: it compacts that far below the window (claude-e2e.md 4)
 _LEAST_WINDOW = 100_000  # tokens: a lower compaction window is raised to this
-_UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID = late("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

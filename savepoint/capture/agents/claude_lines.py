@@ -18,6 +18,7 @@ import re
 from typing import NamedTuple
 
 from savepoint.core import limits
+from savepoint.core.patterns import late
 
 LINKED = b'{"parentUuid":"'
 LINK_END = len(LINKED) + 36  # where the closing quote of a parent's UUID stands
@@ -203,30 +204,30 @@ def _skip_blanks(text: str, at: int) -> int:
 
 _NO_BRACKETS = rb"[^\[\]{}]*+"
 
-_HEAD = re.compile(rb"\{(" + _NO_BRACKETS + rb")([\[\]{}])")
-_OPENS = re.compile(rb'[,{]("\w++":)\Z')
-_OPENED_TYPE = re.compile(rb"\{" + _NO_BRACKETS + rb'\{"type":"([^"\\]*+)"')
-_TAIL = re.compile(rb'"\w++":"([^"\\]*+)"' + _NO_BRACKETS + rb"\}")
-_TYPE = re.compile(rb'"type":"([^"\\]*+)"')
-_SUBTYPE = re.compile(rb'"subtype":"([^"\\]*+)"')
-_SESSION = re.compile(rb'"sessionId":"([^"\\]*+)"')
+_HEAD = late(rb"\{(" + _NO_BRACKETS + rb")([\[\]{}])")
+_OPENS = late(rb'[,{]("\w++":)\Z')
+_OPENED_TYPE = late(rb"\{" + _NO_BRACKETS + rb'\{"type":"([^"\\]*+)"')
+_TAIL = late(rb'"\w++":"([^"\\]*+)"' + _NO_BRACKETS + rb"\}")
+_TYPE = late(rb'"type":"([^"\\]*+)"')
+_SUBTYPE = late(rb'"subtype":"([^"\\]*+)"')
+_SESSION = late(rb'"sessionId":"([^"\\]*+)"')
 
-_EMPTY_TODOS = re.compile(rb'"todos":\[\](?:[^\[\]{}]++|\[[\d,]*+\])*+\}')
+_EMPTY_TODOS = late(rb'"todos":\[\](?:[^\[\]{}]++|\[[\d,]*+\])*+\}')
 _MESSAGE_END = b']},"uuid":"'
-_BETWEEN = re.compile(_NO_BRACKETS)
-_DULL_RESULT = re.compile(rb'"|\[|\{"(?:stdout|mode|filenames|durationMs|status|query|bytes)":')
-_BACKUP_NAME = re.compile(rb'"backupFileName":"([^"\\]*+)"')
-_GLUE = re.compile(rb'\}\{"')
-_BLANKS = re.compile(r"[ \t\r\n]*")
+_BETWEEN = late(_NO_BRACKETS)
+_DULL_RESULT = late(rb'"|\[|\{"(?:stdout|mode|filenames|durationMs|status|query|bytes)":')
+_BACKUP_NAME = late(rb'"backupFileName":"([^"\\]*+)"')
+_GLUE = late(rb'\}\{"')
+_BLANKS = late(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(strict=False)
 
 # a tool's call: id, name, and the path if that is the first of its input
-TOOL_USE = re.compile(
+TOOL_USE = late(
     rb'"type":"tool_use","id":"([^"\\]*+)","name":"([^"\\]*+)"'
     rb'(?:,"input":\{"file_path":"((?:[^"\\]|\\.)*+)")?+'
 )
 # the value of a `toolUseResult` that names a file: `file` if it was read, the path without quotes
-FILE_RESULT = re.compile(
+FILE_RESULT = late(
     rb'\{(?:"type":"text",("file":\{)|(?:"type":"(?:create|update)",)?+)'
     rb'"filePath":"((?:[^"\\]|\\.)*+)"'
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,13 @@ from savepoint.capture.agents import Companions, claude_facts, claude_lines
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
+from savepoint.core.patterns import late
 from savepoint.store.files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from savepoint.capture.agents import Fold
+    from savepoint.capture.agents.adapter import Fold
 
 
 def companions(transcript: str, config_dir: str, session_id: str, scan: Fold) -> Companions:
@@ -239,8 +239,8 @@ def _clean(label: str) -> str:
 
 
 _NAME_CHARS = 200  # characters of a project folder's name before a hash
-_TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
-_NO_NAME = re.compile("[^A-Za-z0-9]")
-_ID = re.compile("[A-Za-z0-9-]{1,64}")
-_UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_OLD_AGENT = re.compile(r"agent-[0-9a-f]{6,40}\.jsonl")
+_TWO_UNITS = late("[\U00010000-\U0010ffff]")
+_NO_NAME = late("[^A-Za-z0-9]")
+_ID = late("[A-Za-z0-9-]{1,64}")
+_UUID = late("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_OLD_AGENT = late(r"agent-[0-9a-f]{6,40}\.jsonl")

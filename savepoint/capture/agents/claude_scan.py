@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Scan:
-    """What is known of a transcript after its first `size` bytes (members: agents.Fold)."""
+    """What is known of a transcript after its first `size` bytes (members: adapter.Fold)."""
 
     def __init__(self) -> None:
         self.size = self.messages = self.records = self.boundaries = 0
