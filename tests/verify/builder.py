@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment
+    from savepoint.core.snapshot import Snapshot
 
 NOW = 1_790_000_000  # Unix seconds of the birth
 INSTANCE = Instance("Gabriel", 215)
@@ -123,8 +124,12 @@ def save(
     whole["timestamp_iso8601"] = spelling.time_text(NOW + 60 * seq)
     whole |= document or {}
     draft = Draft(built.paths.slug, SESSION, "manual", None, whole)
-    done = acknowledge(built.paths, built.seed, draft, time.monotonic() + limits.LOCK_WAIT_SECONDS)
-    return done.record
+    deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
+    return acknowledge(built.paths, built.seed, draft, deadline, _leave_to_git).record
+
+
+def _leave_to_git(_record: Record, _snapshot: Snapshot) -> None:
+    """A store of a test has its commits made by the tests of git."""
 
 
 def store_of(home: Path, project: Path, count: int) -> Built:
