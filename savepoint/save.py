@@ -33,7 +33,7 @@ from savepoint.store.layout import Home, InstancePaths, Store
 from savepoint.store.locks import Lock
 from savepoint.store.packs import PackWriter
 from savepoint.store.pending import Note
-from savepoint.store.sessions import CachedFile, Session
+from savepoint.store.sessions import FULL, CachedFile, Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,9 +164,15 @@ def _save(
         transcript=request.transcript,
         blobs=git_step.blobs,
         files=cached,
+        prefix_check=_prefix_check(found),
     )
     warnings = (*git_step.problems, *_afterwards(store, key, last, history.paths, done.record))
     return Saved(done.record, history.paths, git_step.commit, warnings)
+
+
+def _prefix_check(found: Capture) -> str:
+    stored = found.conversation.stored
+    return stored.prefix_check if stored is not None else FULL
 
 
 def _draft(

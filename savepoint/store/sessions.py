@@ -15,13 +15,14 @@ from savepoint.core.errors import SavepointError
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable, index
-from savepoint.store.files import read_bounded
+from savepoint.store.files import open_regular, read_at, read_bounded
 from savepoint.store.packs import read_segment
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths, Store
 
+FULL, TAIL, AUDITED = "full", "tail", "audited"  # how much of a transcript was hashed
 RECENT_SESSIONS = 64  # caches looked through for one that holds the same transcript file
 
 
@@ -77,6 +78,7 @@ class Session(NamedTuple):
     transcript: str | None
     blobs: dict[str, str]  # pack → its blob in our git repository, of the packs of that savepoint
     files: dict[str, CachedFile]
+    prefix_check: str = FULL  # of the transcript by that savepoint; AUDITED: TAIL, and since hashed
 
     def known_segments(self) -> dict[str, Segment]:
         """Everything that need not be stored again, by SHA-256."""
@@ -86,13 +88,15 @@ class Session(NamedTuple):
         """Write it; a failure costs the next save time, nothing else, but is raised."""
         files: dict[str, Json] = {path: file.to_json() for path, file in self.files.items()}
         blobs: dict[str, Json] = dict(self.blobs)
-        value: dict[str, Json] = {"v": 1, **self._asdict(), "blobs": blobs, "files": files}
+        first: dict[str, Json] = {"v": 1, "prefix_check": self.prefix_check}  # as `unaudited` reads
+        value = {**first, **self._asdict(), "blobs": blobs, "files": files}
         durable.replace_cache(store.session(key), dump(value) + b"\n")
 
 
 _SHAPE = schema.members(
     {
         "v": schema.one_of(1),
+        "prefix_check": schema.one_of(FULL, TAIL, AUDITED),
         "instance": schema.text,
         "seq": schema.count,
         "record": schema.text,
@@ -135,6 +139,19 @@ def holding(store: Store, stamp: Stamp) -> Session | None:
     return None
 
 
+def unaudited(store: Store) -> list[str]:
+    """The sessions whose last savepoint took the beginning of its transcript on trust. Only the
+    head of each cache is read: they can be long, and many.
+    """
+    head = dump({"v": 1, "prefix_check": TAIL})[:-1] + b","
+    try:
+        names = sorted(name for name in os.listdir(store.sessions) if name.count(".") == 1)
+    except FileNotFoundError:
+        return []
+    keys = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    return [key for key in keys if _head(store.session(key), len(head)) == head]
+
+
 def rebuilt(paths: InstancePaths, key: str) -> Session | None:
     """The cache of a session whose own is gone, from its newest snapshot: segments without stamps,
     so every file is read again and nothing stored twice.
@@ -157,6 +174,17 @@ def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
     return {
         f"{number}": CachedFile(NOWHERE, file.segments, None) for number, file in enumerate(stored)
     }
+
+
+def _head(path: str, size: int) -> bytes:
+    try:
+        fd = open_regular(path)
+    except (OSError, SavepointError):
+        return b""
+    try:
+        return read_at(fd, size, 0)
+    finally:
+        os.close(fd)
 
 
 def _read(store: Store, key: str) -> Session | None:
