@@ -108,6 +108,7 @@ DISK_LOW_BYTES = 1024 * MIB  # `doctor` warns when less is free
 
 # the worker
 WORKER_LIFE_SECONDS = 15 * 60  # seconds, then it ends; the next save starts another
+WORKER_AGAIN_SECONDS = 0.1  # seconds to the next round, if this one did something
 WORKER_IDLE_SECONDS = 60  # seconds; it ends when nothing is due within them
 RETRY_FIRST_SECONDS = 2  # seconds to the second attempt; each further pause doubles
 RETRY_LONGEST_SECONDS = 60 * 60  # seconds; also for what does not succeed by itself
@@ -128,3 +129,9 @@ SAVE_AND_PUSH_SECONDS = 6.0  # and no longer than until this long after its own 
 PUSH_POLL_SECONDS = 0.05  # between two looks at the remote-tracking ref
 REPACK_GIT_PACKS = 50  # git packs; from so many on the worker makes few of them
 GC_AGE_SECONDS = 3600  # seconds; nothing younger is taken for left over
+PENDING_SECONDS = 5 * 60.0  # seconds for one attempt of the worker: to finish a save, …
+COMMIT_SECONDS = 2 * 60.0  # … to commit what was left behind, …
+PUSH_SECONDS = 10 * 60.0  # … to push, …
+AUDIT_SECONDS = 5 * 60.0  # … to hash a transcript anew, …
+REPACK_SECONDS = 10 * 60.0  # … to make few git packs of many
+READ_SECONDS = 5.0  # to ask our own repository something small

@@ -4,7 +4,11 @@ there is no queue to lose; only the attempts at them are remembered (outbox.py).
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from savepoint.core import limits
+from savepoint.gitlayer.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +21,10 @@ class Surroundings(NamedTuple):
 
     environment: Mapping[str, str]  # for children
     config_dir: str  # of the agent
+
+    def repository(self, store: Store) -> Repository:
+        """The store's, to be asked something small."""
+        return Repository.of(store, self.environment, time.monotonic() + limits.READ_SECONDS)
 
 
 class Job(NamedTuple):
@@ -39,7 +47,7 @@ class Kind(Protocol):
     def seconds(self) -> float:
         """How long one attempt may take."""
 
-    def owed(self, store: Store) -> list[Job]:
+    def owed(self, store: Store, around: Surroundings) -> list[Job]:
         """What is owed now. Raises SavepointError."""
 
     def do(self, store: Store, job: Job, around: Surroundings, deadline: float) -> None:

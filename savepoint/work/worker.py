@@ -62,7 +62,7 @@ def try_now(
     """
     with Lock(store.worker_lock, until), Outbox(store) as box:
         loop = _Loop(store, kinds, around, until, tell, box)
-        return [loop.attempt(kind, job) for kind in kinds for job in kind.owed(store)]
+        return [loop.attempt(kind, job) for kind in kinds for job in kind.owed(store, around)]
 
 
 class _Loop:
@@ -90,17 +90,20 @@ class _Loop:
             time.sleep(min(pause, max(0.0, self._until - time.monotonic())))
 
     def _round(self) -> float | None:
-        """Try what is due; the seconds until something is due next, or None: nothing is owed."""
+        """Try what is due; the seconds until something is due next, or None: nothing is owed. What
+        was done can be the ground for more: an audit makes a savepoint, which is to be pushed.
+        """
         soonest = None
         for kind in self._kinds:  # in order: what is saved can be committed, then pushed
-            for job in kind.owed(self._store):
+            for job in kind.owed(self._store, self._around):
                 tried = self._box.attempt(job)
                 if tried is None or tried.next_at <= time.time():
                     self.attempt(kind, job)
                     tried = self._box.attempt(job)
-                if tried is not None:
-                    left = max(1.0, tried.next_at - time.time())
-                    soonest = left if soonest is None else min(soonest, left)
+                left = (
+                    max(1.0, tried.next_at - time.time()) if tried else limits.WORKER_AGAIN_SECONDS
+                )
+                soonest = left if soonest is None else min(soonest, left)
         return soonest
 
     def attempt(self, kind: Kind, job: Job) -> Done:
