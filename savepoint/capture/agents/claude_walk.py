@@ -6,7 +6,7 @@ Of answers only the last is looked into, when the piece is walked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from savepoint.capture.agents import FileNote, Span, claude_facts, claude_lines
 from savepoint.capture.agents.claude_facts import Touch
@@ -25,14 +25,6 @@ class Walk:
 
     def __init__(self, scan: Scan, data: bytes, base: int) -> None:
         self._scan, self._data, self._base = scan, data, base
-        self._looks: dict[str | None, Callable[[Head, int, int], bool]] = {
-            "user": self._look_user,
-            "assistant": self._look_assistant,
-            "attachment": self._look_attachment,
-            "system": self._look_system,
-            "file-history-snapshot": self._look_backups,
-            "file-history-delta": self._look_backups,
-        }  # what else a type of record can tell; False, and nothing changed: it has to be parsed
         self._tally: dict[tuple[str | None, str | None], int] = {}  # lines by type and session
         self._answers: list[tuple[int, int]] = []  # assistant lines since a boundary
         self._odd: set[int] = set()  # starts of lines that are not one object
@@ -68,8 +60,8 @@ class Walk:
         key = claude_lines.read_tail(self._data, at, stop, head.key) if head.half else head.key
         if key is None:
             return False
-        look = self._looks.get(key[0])
-        if look is not None and not look(head, at, stop):
+        look = self._LOOKS.get(key[0])
+        if look is not None and not look(self, head, at, stop):
             return False
         self._tally[key] = self._tally.get(key, 0) + 1
         return True
@@ -142,6 +134,17 @@ class Walk:
         if names is not None:
             self._scan.learn_backups(names)
         return names is not None
+
+    # What else a type of record can tell; False, and nothing changed: it has to be parsed. Bound
+    # methods kept in each walk would make a cycle, in which the pieces of a long file pile up.
+    _LOOKS: ClassVar[dict[str | None, Callable[[Walk, Head, int, int], bool]]] = {
+        "user": _look_user,
+        "assistant": _look_assistant,
+        "attachment": _look_attachment,
+        "system": _look_system,
+        "file-history-snapshot": _look_backups,
+        "file-history-delta": _look_backups,
+    }
 
     def _parse(self, at: int, stop: int) -> None:
         """Take a line by its JSON."""
