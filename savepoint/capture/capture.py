@@ -10,8 +10,11 @@ from savepoint.capture.conversation import Conversation, File
 from savepoint.capture.loaded import LoadedFile, Loader, Roots
 from savepoint.capture.payload import is_plain
 from savepoint.core.errors import SavepointError, TranscriptError
+from savepoint.store.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from savepoint.capture import repository
     from savepoint.capture.agents import FileNote, ReadNote
     from savepoint.capture.agents.adapter import Adapter, Fold
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint.capture.state import StateFile
     from savepoint.core.segments import Segment
     from savepoint.store.packs import PackWriter
-    from savepoint.store.sessions import CachedFile, Session
+    from savepoint.store.sessions import Session
 
 
 class Capture(NamedTuple):
@@ -64,6 +67,7 @@ def capture(work: Work) -> Capture:
             os.close(fd)
     held, held_file, omitted = _state(work)
     found = work.git.collect(work.request.deadline, work.exclusion)
+    changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
     cut_short = (("changes", found.omitted),) if found.omitted else ()
     return Capture(
         agent=work.adapter.NAME,
@@ -72,10 +76,25 @@ def capture(work: Work) -> Capture:
         state=held,
         state_file=held_file,
         git=found,
-        changes=tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes),
+        changes=changes,
         omitted=(*told.omitted, *omitted, *cut_short),
-        cached={**told.cached, **cached},
+        cached={**told.cached, **cached, _NO_PATH: _stored(work, told, held_file, changes)},
     )
+
+
+_NO_PATH = ""  # name in the cache of what has no stamp of its own
+
+
+def _stored(
+    work: Work, told: Conversation, state_file: File | None, changes: Iterable[tuple[Segment, ...]]
+) -> CachedFile:
+    """What is read anew at each save and must not be stored anew: state, changes, and, where it
+    cannot be read this time, what is stored of the conversation.
+    """
+    known = work.before.known_segments().values() if work.before and not told.transcript else ()
+    held = state_file.segments if state_file else ()
+    found = (*known, *held, *(one for segments in changes for one in segments))
+    return CachedFile(NOWHERE, tuple(dict.fromkeys(found)), None)
 
 
 def _open(path: str) -> tuple[int | None, str]:
