@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
     from savepoint.store.fsck import Checked
     from savepoint.store.layout import InstancePaths, Store
@@ -209,6 +210,11 @@ class Scene(NamedTuple):
             f"{file.part}:{file.path}": b"".join(savepoints.content(self.store, file))
             for file in stored
         }
+
+    def segments(self, one: Record) -> list[Segment]:
+        """All segments that a savepoint refers to."""
+        stored = savepoints.files(self.store, self.document(one))
+        return [segment for file in stored for segment in file.segments]
 
     def conversation(self, one: Record | None = None) -> bytes | None:
         """The transcript that a savepoint holds; None where it says that it has none."""
