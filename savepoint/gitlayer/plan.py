@@ -12,9 +12,10 @@ from savepoint.store.files import open_regular
 from savepoint.store.packs import read_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
     from savepoint.core.snapshot import Snapshot, StoredFile
     from savepoint.gitlayer.cursor import Base, OpenChunk
     from savepoint.store.layout import InstancePaths, Store
@@ -69,7 +70,7 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
     for number, one in enumerate(waiting, 1):
         chunk, full = chunk.add(one.line)
         closed.update([full] if full else [])
-        if not _has_commit(paths, one):
+        if not has_commit(paths, one):
             continue
         if len(steps) >= limits.COMMITS_AT_ONCE or size > limits.COMMIT_RUN_BYTES:
             break
@@ -86,7 +87,7 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
     return Plan(steps, tuple(skipped), len(waiting) - done)
 
 
-def _has_commit(paths: InstancePaths, one: Record) -> bool:
+def has_commit(paths: InstancePaths, one: Record) -> bool:
     """A savepoint, a RETIRE, the birth of a successor; every other record rides with the next."""
     if one.kind == "birth":
         return os.path.exists(paths.bootstrap)
@@ -120,17 +121,23 @@ def _is_accepted(first: int, last: int, later: list[Record]) -> bool:
 def _content(paths: InstancePaths, one: Record, newest: New | None) -> Content:
     """What the commit of a savepoint holds. Raises MalformedError (damaged), DiskError."""
     if newest is not None and newest.record.hash == one.hash:
-        return _content_of(paths.store, newest.snapshot)
+        return content_of(newest.snapshot, paths.store)
     from savepoint.store import savepoints
 
-    content = _content_of(paths.store, savepoints.open_snapshot(paths, one))
+    content = content_of(savepoints.open_snapshot(paths, one), paths.store)
     for name in content.packs:
         _check_pack(paths.store, name)
     return content
 
 
-def _content_of(store: Store, found: Snapshot) -> Content:
-    files = list(snapshot.files(found.document, lambda one: read_segment(store, one)))
+def content_of(found: Snapshot, store: Store) -> Content:
+    """With its lists, wherever they are kept. Raises MalformedError, DiskError."""
+    return content_with(found, lambda one: read_segment(store, one))
+
+
+def content_with(found: Snapshot, read: Callable[[Segment], bytes]) -> Content:
+    """As `content_of`; `read` gives the raw bytes of a segment that is part of a list."""
+    files = list(snapshot.files(found.document, read))
     packs = {one.pack for file in files for one in file.segments}
     for listed in snapshot.spilled_lists(found.document):
         packs.update(one.pack for one in listed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, MalformedError
-from savepoint.gitlayer import cursor, message, repository
+from savepoint.gitlayer import cursor, message, repository, tree
 from savepoint.gitlayer.cursor import Cursor
 from savepoint.gitlayer.repository import BrokenRefError
 from savepoint.store import durable, savepoints
@@ -76,17 +76,9 @@ def commits(repo: Repository) -> Iterator[tuple[str, bytes]]:
     """Id and bytes of every commit object that is there, whether a ref leads to it or not."""
     every = ("cat-file", "--batch-all-objects", "--unordered", "--buffer")
     listing = repo.run(*every, "--batch-check=%(objecttype) %(objectname)", limit=_LISTING_BYTES)
-    names = [line[7:] for line in listing.split(b"\n") if line.startswith(b"commit ")]
-    if not names:
-        return
-    asked = b"".join(name + b"\n" for name in names)
-    data = repo.run("cat-file", "--batch", "--buffer", stdin=asked, limit=_LISTING_BYTES)
-    at = 0
-    while at < len(data):
-        end = data.index(b"\n", at)
-        name, _, size = data[at:end].split(b" ")
-        yield name.decode(), data[end + 1 : end + 1 + int(size)]
-        at = end + 2 + int(size)
+    lines = listing.decode("ascii", "replace").split("\n")
+    names = [line.removeprefix("commit ") for line in lines if line.startswith("commit ")]
+    yield from zip(names, tree.contents(repo, names, _LISTING_BYTES, b"commit"), strict=True)
 
 
 def _is_whole(repo: Repository, paths: InstancePaths, found: Cursor) -> bool:

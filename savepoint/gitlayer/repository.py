@@ -145,13 +145,17 @@ def program(repo: Repository) -> list[Json]:
 
 
 def failure(result: gitcmd.Result) -> SavepointError:
-    """What to raise for a git that failed: DiskError where the kernel was in its way (LC_ALL=C, so
-    its words are those of strerror), else CommitError.
+    """What to raise for a git that failed: DiskError where the kernel was in its way (its words are
+    those of strerror, by LC_ALL=C), NoAnswerError where it did not end by itself, else CommitError.
     """
     for number, words in _DISK:
         if words in result.err:
             return DiskError.of(OSError(number, words.decode()), "git")
-    return CommitError(result.reason)
+    return NoAnswerError(result.reason) if result.problem else CommitError(result.reason)
+
+
+class NoAnswerError(CommitError):
+    """Git could not be started, or did not end in time: nothing is known of the repository."""
 
 
 # refs, read by hand: a git process costs 3 ms

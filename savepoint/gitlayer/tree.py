@@ -83,15 +83,17 @@ def index(repo: Repository, files: dict[str, str]) -> bytes:
     return b"".join(contents(repo, blobs, limits.FETCHED_INDEX_BYTES))
 
 
-def contents(repo: Repository, blobs: list[str], limit: int) -> list[bytes]:
-    """The bytes of blobs, of at most `limit` in all. Raises CommitError (lost), DiskError."""
-    asked = b"".join(one.encode() + b"\n" for one in blobs)
-    data = repo.run("cat-file", "--batch", stdin=asked, limit=limit)
+def contents(repo: Repository, names: list[str], limit: int, kind: bytes = b"blob") -> list[bytes]:
+    """The bytes of objects of one kind, of at most `limit` in all. Raises CommitError (lost),
+    DiskError.
+    """
+    asked = b"".join(one.encode() + b"\n" for one in names)
+    data = repo.run("cat-file", "--batch", "--buffer", stdin=asked, limit=limit)
     found, at = list[bytes](), 0
-    for _ in blobs:
+    for _ in names:
         end = data.index(b"\n", at)
         head = data[at:end].split(b" ")
-        if len(head) != 3 or head[1] != b"blob":
+        if len(head) != 3 or head[1] != kind:
             raise CommitError(f"git lacks {head[0].decode('ascii', 'replace')}")
         found.append(data[end + 1 : end + 1 + int(head[2])])
         at = end + 2 + int(head[2])

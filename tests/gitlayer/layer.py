@@ -164,6 +164,51 @@ class Layer(NamedTuple):
         index = self.built.index_file.read_bytes()
         assert self.index_in(commit) == index[: index.index(one.line) + len(one.line) + 1]
 
+    def forge(
+        self,
+        changes: Mapping[str, str | None],
+        *,
+        message: str | None = None,
+        parent: str | None = None,
+        mode: str = "100644",
+    ) -> str:
+        """Let the ref name a commit like its tip, but with other blobs at some paths (None: with
+        nothing there), after another parent ("": after none), or with another message.
+        """
+        tip = self.tip()
+        env = {**os.environ, "GIT_INDEX_FILE": str(self.git_dir / "forged-index")}
+
+        def run(*args: str, data: bytes = b"") -> str:
+            command = ["git", f"--git-dir={self.git_dir}", "-c", "user.name=e", *args]
+            done = subprocess.run(command, env=env, input=data, check=True, capture_output=True)
+            return done.stdout.decode().strip()
+
+        run("read-tree", tip)
+        for path, blob in changes.items():
+            if blob is None:
+                run("update-index", "--index-info", data=f"0 {'0' * 40}\t{path}\n".encode())
+            else:
+                run("update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+        made = run("cat-file", "commit", tip) if message is None else ""
+        text = (message or made.partition("\n\n")[2]).encode()
+        before = self.lines("rev-parse", f"{tip}^@") if parent is None else parent.split()
+        parents = [part for one in before for part in ("-p", one)]
+        config = ("-c", "user.email=e@e")
+        commit = run(*config, "commit-tree", run("write-tree"), *parents, data=text)
+        run("update-ref", self.ref, commit)
+        (self.git_dir / "forged-index").unlink()
+        return commit
+
+    def store_blob(self, data: bytes) -> str:
+        """The id of a new blob."""
+        command = ["git", f"--git-dir={self.git_dir}", "hash-object", "-w", "--stdin"]
+        done = subprocess.run(command, input=data, check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    def seal(self, data: bytes) -> str:
+        """The id of a new blob that is encrypted to the store."""
+        return self.store_blob(pyrage.encrypt(data, agekeys.recipients(self.paths.store)))
+
     def _read(self, segment: object) -> bytes:
         from savepoint.core.segments import Segment
         from savepoint.store.packs import read_segment
