@@ -33,6 +33,15 @@ def saved(paths: InstancePaths, now: int, one: Record) -> None:
     continuity(paths, now, f"savepoint {one.seq} ({one.body['trigger']}) {whole}")
 
 
+def became(paths: InstancePaths, now: int, seq: int, event: str, error: str) -> None:
+    """What became of a savepoint since: a line in both logs. Raises DiskError."""
+    told: dict[str, Json] = {"seq": seq, "timestamp": spelling.time_text(now), "event": event}
+    if error:
+        told["error"] = printable(error)
+    durable.append_log(paths.status_log, dump(told) + b"\n")
+    continuity(paths, now, f"savepoint {seq}: {event}{': ' if error else ''}{error}")
+
+
 def hook(home: Home, now: int, members: dict[str, Json]) -> None:
     """A fire that found no store: `init` catches it up. Raises DiskError."""
     stamped: dict[str, Json] = {"timestamp": spelling.time_text(now), **members}

@@ -7,18 +7,18 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from savepoint.store.layout import Store
+    from savepoint.work.jobs import Surroundings
 
 
-def start(store: Store, environment: Mapping[str, str]) -> None:
+def start(store: Store, around: Surroundings) -> None:
     """Start a worker for the store and do not wait for it. It outlives us and our terminal.
 
-    environment: all that it may see, allow-listed. A failure is left to the next start: nothing
-    that the worker does is lost by not doing it now.
+    around: all that it may see of the machine. A failure is left to the next start: nothing that
+    the worker does is lost by not doing it now.
     """
-    command = [sys.executable, "-I", "-m", "savepoint.cli.work", store.home, store.id]
+    program = (sys.executable, "-I", "-m", "savepoint.cli.work")
+    command = [*program, store.home, store.id, around.config_dir]
     silent = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -28,7 +28,7 @@ def start(store: Store, environment: Mapping[str, str]) -> None:
         os.posix_spawn(
             sys.executable,
             command,
-            dict(environment),
+            dict(around.environment),
             file_actions=silent,
             setsid=True,
             setsigmask=[],

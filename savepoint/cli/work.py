@@ -1,0 +1,50 @@
+"""The worker's process: `python -I -m savepoint.cli.work HOME STORE CONFIG_DIR`, started by a save.
+
+It has no terminal and nobody who reads what it says: the store's logs tell what it did. No command
+line is parsed, so that it starts in a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from savepoint.capture import surroundings
+from savepoint.core import limits
+from savepoint.core.errors import SavepointError
+from savepoint.store.layout import Home
+from savepoint.work import log, worker
+from savepoint.work.jobs import Surroundings
+from savepoint.work.kinds import for_git
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+def main() -> int:
+    """Work until nothing is due, or the time is over. 0, or the exit code of what ended it."""
+    home, store_id, config_dir = sys.argv[1:4]
+    os.umask(0o077)
+    signal.signal(signal.SIGTERM, _end)
+    store = Home(home).store(store_id)
+    around = Surroundings(surroundings.for_children(os.environ), config_dir)
+    until = time.monotonic() + limits.WORKER_LIFE_SECONDS
+    try:
+        worker.run(
+            store, for_git(), around, until=until, tell=lambda done: log.told(store, done, around)
+        )
+    except SavepointError as failure:
+        return failure.exit_code
+    return 0
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """As an exception, so that git is ended, and what is half written removed, on the way out."""
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What the worker did, in the logs of the instance that it did it for."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from savepoint.core.errors import SavepointError
+from savepoint.store import config, journal
+from savepoint.work import layer2
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import Store
+    from savepoint.work.jobs import Surroundings
+    from savepoint.work.worker import Done
+
+_OF_AN_INSTANCE = ("commit", "push")  # jobs whose key is a slug
+
+
+def told(store: Store, done: Done, around: Surroundings) -> None:
+    """A line about one attempt. What cannot be logged is not: nothing hangs on it."""
+    job, failure = done
+    now = int(time.time())
+    with suppress(SavepointError):
+        if job.kind in _OF_AN_INSTANCE and job.seq is not None:
+            paths = store.instance(job.key)
+            event, _ = layer2.status_of(paths, job.seq, around)
+            journal.became(paths, now, job.seq, event, failure.message if failure else "")
+            return
+        paths = store.instance(config.load(store).instance)
+        said = failure.message if failure else "done"
+        journal.continuity(paths, now, f"worker: {job.kind} {job.key}: {said}")

@@ -1,0 +1,28 @@
+"""Fixtures of the worker's tests: a project with a store whose remote is a bare repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.scene import Scene
+from tests.gitlayer.remotes import Pushing
+from tests.work.scene import Working
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def it(tmp_path: Path) -> Pushing:
+    """A made-up store, whose savepoints are of made-up transcripts."""
+    return Pushing.new(tmp_path)
+
+
+@pytest.fixture
+def work(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Working:
+    """A project as a person has it, initialised, with a session and a remote."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Working.new(Scene(folder, capsysbinary), tmp_path / "remote.git")
