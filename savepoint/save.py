@@ -16,7 +16,7 @@ from savepoint.capture import document, repository, session
 from savepoint.capture.agents import claude
 from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
-from savepoint.core import limits, spelling
+from savepoint.core import limits, snapshot, spelling
 from savepoint.core.errors import (
     BusyError,
     DiskError,
@@ -26,12 +26,22 @@ from savepoint.core.errors import (
     SavepointError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.store import config, durable, guidance, journal, keyring, layout, pending, registry
+from savepoint.store import (
+    config,
+    durable,
+    guidance,
+    index,
+    journal,
+    keyring,
+    layout,
+    pending,
+    registry,
+)
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
 from savepoint.store.layout import Home, InstancePaths, Store
 from savepoint.store.locks import Lock
-from savepoint.store.packs import PackWriter
+from savepoint.store.packs import PackWriter, read_segment
 from savepoint.store.pending import Note
 from savepoint.store.sessions import FULL, CachedFile, Session
 
@@ -41,6 +51,7 @@ if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.capture.session import History
     from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
     from savepoint.core.snapshot import Snapshot
     from savepoint.store.config import Config
 
@@ -142,7 +153,7 @@ def _save(
 ) -> Saved:
     history = session.history(store, key, request, chosen)
     exclusion = Exclusion(os.path.realpath(request.project), chosen.exclude, request.home)
-    with PackWriter(store, history.known()) as packs:
+    with PackWriter(store, {**history.known(), **_drafted(store, key)}) as packs:
         found = capture(Work(request, claude, git, exclusion, history.base, packs))
         packs.finish()
         draft = _draft(request, key, found, history, packs)
@@ -184,6 +195,19 @@ def _draft(
     return Draft(history.paths.slug, key, request.trigger, history.origin, built)
 
 
+def _drafted(store: Store, key: str) -> dict[str, Segment]:
+    """By SHA-256 what waits with a draft: it is stored already, however long the key is missing."""
+    found: dict[str, Segment] = {}
+    for path in pending.drafts(store, key):
+        try:
+            draft = Draft.parse(read_bounded(path, 2 * limits.SNAPSHOT_BYTES) or b"")
+            for file in snapshot.files(draft.document, lambda one: read_segment(store, one)):
+                found.update((one.sha256, one) for one in file.segments)
+        except SavepointError:
+            continue
+    return found
+
+
 def _sign_drafts(store: Store, key: str, request: Request) -> None:
     """Sign what earlier fires of the session read and could not sign, if there is a key by now.
     What is no draft is left where it is: fsck names it.
@@ -195,6 +219,9 @@ def _sign_drafts(store: Store, key: str, request: Request) -> None:
             seed = keyring.authority(paths)
         except (KeyFileError, MalformedError):
             continue
+        before = index.last_of_session(paths, key)  # perhaps the draft that was signed just now
+        if before is not None:
+            draft = draft._replace(origin=before[0].origin())
         acknowledge(paths, seed, draft, request.deadline, _GitStep(paths, request))
         durable.remove(path)
         durable.remove(store.session(key))  # it knows an older savepoint; the index knows this one

@@ -69,8 +69,15 @@ def keys(store: Store) -> list[str]:
 
 
 def stage(store: Store, key: str, now: int, data: bytes) -> None:
-    """Keep a draft that no key could sign, durably. now: Unix seconds. Raises DiskError."""
-    durable.replace(os.path.join(store.pending, f"{key}.{now:012}{_DRAFT}"), data)
+    """Keep a draft that no key could sign, durably, beside those before it. now: Unix seconds.
+    Raises DiskError.
+    """
+    while not durable.create_exclusive(_draft(store, key, now), data):
+        now += 1  # two of one second
+
+
+def _draft(store: Store, key: str, now: int) -> str:
+    return os.path.join(store.pending, f"{key}.{now:012}{_DRAFT}")
 
 
 def drafts(store: Store, key: str) -> list[str]:
