@@ -146,16 +146,7 @@ def test_a_transcript_that_was_gone_for_a_while_is_not_stored_twice(scene: Scene
     assert scene.fire().is_quiet
     assert scene.conversation() == said
     assert len(scene.saves()) == 3
-    assert stored_twice(scene) == []
-
-
-def stored_twice(scene: Scene) -> list[str]:
-    """Segments that lie in the store at two places."""
-    places: dict[str, set[tuple[str, int]]] = {}
-    for one in scene.saves():
-        for segment in scene.segments(one):
-            places.setdefault(segment.sha256, set()).add((segment.pack, segment.offset))
-    return [sha256 for sha256, at in places.items() if len(at) > 1]
+    assert scene.stored_twice() == []
 
 
 # What happens to it between two saves, and during one
@@ -247,7 +238,7 @@ def test_a_transcript_that_grows_while_it_is_read(scene: Scene, strace: str) -> 
     assert scene.conversation(scene.saves(1)[-1]) in {said, said + more}
     assert scene.fire().is_quiet
     assert scene.conversation(scene.saves(1)[-1]) == said + more
-    assert stored_twice(scene) == []
+    assert scene.stored_twice() == []
 
 
 def test_a_transcript_that_is_replaced_while_it_is_read(scene: Scene, strace: str) -> None:
@@ -329,7 +320,7 @@ def test_two_sessions_in_one_file(scene: Scene) -> None:
     assert counts[2] == {session_id(1): 20, session_id(2): 15}
     assert scene.conversation() == path.read_bytes()
     assert [scene.document(one)["notes"] for one in scene.saves()] == [[], [], []], "no rewrite"
-    assert stored_twice(scene) == []
+    assert scene.stored_twice() == []
     assert scene.damage() == []
 
 

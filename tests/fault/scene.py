@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from savepoint.core.record import Record
-    from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
     from savepoint.store.fsck import Checked
     from savepoint.store.layout import InstancePaths, Store
@@ -211,10 +210,14 @@ class Scene(NamedTuple):
             for file in stored
         }
 
-    def segments(self, one: Record) -> list[Segment]:
-        """All segments that a savepoint refers to."""
-        stored = savepoints.files(self.store, self.document(one))
-        return [segment for file in stored for segment in file.segments]
+    def stored_twice(self) -> list[str]:
+        """Segments that lie in the store at two places."""
+        places: dict[str, set[tuple[str, int]]] = {}
+        for one in self.saves():
+            for file in savepoints.files(self.store, self.document(one)):
+                for segment in file.segments:
+                    places.setdefault(segment.sha256, set()).add((segment.pack, segment.offset))
+        return [sha256 for sha256, at in places.items() if len(at) > 1]
 
     def conversation(self, one: Record | None = None) -> bytes | None:
         """The transcript that a savepoint holds; None where it says that it has none."""
