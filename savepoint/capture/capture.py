@@ -58,7 +58,7 @@ def capture(work: Work) -> Capture:
     Raises DiskError: our own disk failed. What of the agent's or the project's files cannot be
     read is told in `omitted`.
     """
-    fd, reason = _open(work.request.transcript)
+    fd, reason = _open(work.request)
     try:
         told = _converse(work, fd, reason)
         files, cached = _load(work, fd, told.scan)
@@ -97,11 +97,11 @@ def _stored(
     return CachedFile(NOWHERE, tuple(dict.fromkeys(found)), None)
 
 
-def _open(path: str) -> tuple[int | None, str]:
-    if not path:
+def _open(request: Request) -> tuple[int | None, str]:
+    if not request.transcript:
         return None, "the agent named none, and its session has none"
     try:
-        return transcript.open_file(path), ""
+        return transcript.open_transcript(request.transcript, request.home), ""
     except TranscriptError as failure:
         return None, failure.message
 

@@ -53,7 +53,7 @@ def resolve(request: Request, adapter: Adapter) -> Request:
     path = os.path.abspath(request.transcript) if request.transcript else ""
     by_hand = request.even_if_unchanged
     if path and by_hand:
-        os.close(transcript.open_file(path))
+        os.close(transcript.open_transcript(path, request.home))
     if request.session_id and not (path and os.path.exists(path)):
         path = adapter.transcript_path(request.config_dir, request.cwd, request.session_id) or path
     if not path and not request.session_id and by_hand:

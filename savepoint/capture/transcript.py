@@ -74,6 +74,18 @@ def open_file(path: str) -> int:
         raise TranscriptError(f"{path}: {failure.strerror}") from failure
 
 
+def open_transcript(path: str, home: str) -> int:
+    """As `open_file`, but nothing of our own: a payload that names root.seed as its transcript
+    would have the key stored as a conversation, and pushed. home: $SAVEPOINT_HOME.
+    """
+    fd = open_file(path)
+    real, ours = os.path.realpath(path), os.path.realpath(home)
+    if real.startswith(ours.rstrip("/") + "/"):
+        os.close(fd)
+        raise TranscriptError(f"{path} belongs to savepoint and is no session")
+    return fd
+
+
 def store_file(
     fd: int,
     packs: PackWriter,
