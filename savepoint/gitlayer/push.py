@@ -10,7 +10,13 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.core import limits
-from savepoint.core.errors import CommitError, PushRefusedError, RemoteUnreachableError
+from savepoint.core.errors import (
+    CommitError,
+    PushRefusedError,
+    RemoteDivergedError,
+    RemoteUnreachableError,
+    SavepointError,
+)
 from savepoint.gitlayer import cursor, pushed, tip
 from savepoint.store import config, trusted
 from savepoint.store.locks import Lock
@@ -47,15 +53,25 @@ def push(remote: Remote, paths: InstancePaths, progress: Progress) -> bool:
     while tips.ours is not None and tips.remote != tips.ours:
         step, left = next_step(remote.repo, tips.remote, tips.ours)
         progress(done, done + left)
-        remote.push(paths.slug, step.commit, step.size)
+        refused = _pushed(remote, paths, step)
         before, tips = tips.remote, _looked(remote, paths)
         if tips.remote == before:
-            what = f"{remote.url.shown} took {step.commit}, and does not have it"
-            raise PushRefusedError(what)
+            raise refused
         done += step.size
         if tips.remote != tips.ours and _is_late(remote.repo):
             return False
     return True
+
+
+def _pushed(remote: Remote, paths: InstancePaths, step: Step) -> SavepointError:
+    """Push a step. What to raise if the remote then has nothing new: a refusal can mean as well
+    that the git of a worker that died was faster. Raises RemoteUnreachableError.
+    """
+    try:
+        remote.push(paths.slug, step.commit, step.size)
+    except (PushRefusedError, RemoteDivergedError) as refused:
+        return refused
+    return PushRefusedError(f"{remote.url.shown} took {step.commit}, and does not have it")
 
 
 def next_step(repo: Repository, start: str | None, end: str) -> tuple[Step, int]:
