@@ -26,6 +26,8 @@ def told(store: Store, done: Done, around: Surroundings) -> None:
         if job.kind in _OF_AN_INSTANCE and job.seq is not None:
             paths = store.instance(job.key)
             event, _ = layer2.status_of(paths, job.seq, around)
+            if job.kind == "commit" and failure is None:
+                event = layer2.COMMITTED  # which was the news, whatever follows
             journal.became(paths, now, job.seq, event, failure.message if failure else "")
             return
         paths = store.instance(config.load(store).instance)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from tests.cli.scene import Scene
 
 SECONDS = 30
-_PROGRAM = (
+PROGRAM = (
     f"import sys; sys.path.insert(0, {str(PROJECT)!r}); "
     "from savepoint.cli.work import main; sys.exit(main())"
 )
@@ -41,7 +40,7 @@ def around() -> Surroundings:
 
 def command(store: Store) -> list[str]:
     """The worker's process, of this checkout."""
-    return [sys.executable, "-I", "-c", _PROGRAM, store.home, store.id, around().config_dir]
+    return [sys.executable, "-I", "-c", PROGRAM, store.home, store.id, around().config_dir]
 
 
 def start(store: Store, *before: str) -> subprocess.Popen[bytes]:
@@ -50,21 +49,22 @@ def start(store: Store, *before: str) -> subprocess.Popen[bytes]:
         [*before, *command(store)],
         env=around().environment,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
 
 
 def run(store: Store, *before: str) -> subprocess.CompletedProcess[bytes]:
     """A worker until it ends by itself."""
-    process = start(store, *before)
-    try:
-        out, err = process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    return subprocess.run(
+        [*before, *command(store)],
+        env=around().environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=SECONDS,
+    )
 
 
 def owed(store: Store, kinds: Sequence[Kind] | None = None) -> list[Job]:
