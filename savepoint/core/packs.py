@@ -5,11 +5,6 @@ from __future__ import annotations
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TamperedError
 
-try:
-    from compression import zstd  # type: ignore[import-not-found]  # Python 3.14 has its own
-except ImportError:
-    from backports import zstd
-
 SKIPPABLE_MAGIC = 0x184D2A50.to_bytes(4, "little")
 
 
@@ -29,6 +24,8 @@ def check_header(data: bytes) -> None:
 
 def compress(raw: bytes) -> bytes:
     """One zstd frame with its content size stated."""
+    from savepoint.core.zstd import zstd
+
     frame: bytes = zstd.compress(raw, limits.ZSTD_LEVEL)
     return frame
 
@@ -39,6 +36,8 @@ def decompress(frame: bytes, size: int) -> bytes:
     Raises TamperedError. Never produces more than one byte too many (a zip bomb states a small
     size and goes on), and takes nothing behind the frame.
     """
+    from savepoint.core.zstd import zstd
+
     opener = zstd.ZstdDecompressor()
     try:
         raw: bytes = opener.decompress(frame, size + 1)
