@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 _STARTED = time.monotonic()
 gc.disable()  # a process of a moment: what looking for garbage costs it, it never gets back
@@ -25,6 +25,9 @@ from savepoint.core import limits  # noqa: E402
 from savepoint.core.errors import DeadlineError, NoStoreError, SavepointError  # noqa: E402
 from savepoint.store import journal  # noqa: E402
 from savepoint.store.layout import Home  # noqa: E402
+
+if TYPE_CHECKING:
+    from savepoint.save import Saved
 
 SECONDS = {
     "PreCompact": limits.PRECOMPACT_SECONDS,
@@ -76,8 +79,19 @@ def _serve(event: str, request: Request) -> None:
 
     if event == "Stop" and not save.is_due(request):
         return
-    save.save_consciousness_state(request)
+    saved = save.save_consciousness_state(request)
     save.finish_pending(request)
+    if saved is not None:
+        _follow(event, saved, request)
+
+
+def _follow(event: str, saved: Saved, request: Request) -> None:
+    """The push is waited for where an agent compacts: then the copy elsewhere is there first."""
+    from savepoint.work import follow
+    from savepoint.work.jobs import Surroundings
+
+    around = Surroundings(request.environment, request.config_dir)
+    follow.follow(saved, around, _STARTED, wait=event == "PreCompact")
 
 
 def _note_start(request: Request) -> None:
@@ -120,7 +134,9 @@ def _stillness(event: str, trigger: str) -> Stillness:
 
 
 def _read_stdin() -> bytes:
-    """What the agent wrote, within bounds of bytes and time: it may never close the pipe."""
+    """What the agent wrote, within bounds of bytes and time. It may never close the pipe: what is
+    a whole object is not waited for any longer.
+    """
     import select
 
     data = b""
@@ -133,6 +149,8 @@ def _read_stdin() -> bytes:
             if not chunk:
                 break
             data += chunk
+            if chunk.rstrip().endswith(b"}") and payload.is_whole(data):
+                break
     except OSError:  # stdin is closed: an empty payload, whose session is then unknown
         return data
     return data

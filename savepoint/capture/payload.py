@@ -29,7 +29,7 @@ def parse(data: bytes) -> Payload:
     """The payload of a fire. Never raises: raw control characters, a text that ends in mid-string
     and plain rubbish are what clients really sent (claude-code#53463).
     """
-    text = data.decode("utf-8", "replace").lstrip("\ufeff")
+    text = _text(data)
     try:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -37,6 +37,18 @@ def parse(data: bytes) -> Payload:
     if not isinstance(value, dict):
         return Payload(intact=False)
     return _payload({key: found for key, found in value.items() if isinstance(found, str)})
+
+
+def is_whole(data: bytes) -> bool:
+    """Is this an object to its end, so that nothing more is to come?"""
+    try:
+        return isinstance(json.loads(_text(data), strict=False), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").lstrip("\ufeff")
 
 
 def _search(text: str) -> Payload:
