@@ -168,12 +168,16 @@ def truncate(path: str, size: int) -> None:
 
 
 def append_log(path: str, line: bytes) -> None:
-    """One line at the end of a log for people: one write, not synced, never evidence."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    """One line at the end of a log for people: one write, not synced, never evidence. What a full
+    disk left of the line before does not swallow it.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with _failing(path):
         fd = os.open(path, flags, FILE_MODE)
         try:
-            _write_all(fd, line)
+            size = os.fstat(fd).st_size
+            torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+            _write_all(fd, b"\n" + line if torn else line)
         finally:
             os.close(fd)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
@@ -43,7 +44,12 @@ def became(paths: InstancePaths, now: int, seq: int, event: str, error: str) -> 
 
 
 def hook(home: Home, now: int, members: dict[str, Json]) -> None:
-    """A fire that found no store: `init` catches it up. Raises DiskError."""
+    """A fire that found no store: `init` catches it up, also if it is what makes the home.
+
+    Raises DiskError.
+    """
+    if os.path.isdir(os.path.dirname(home.path)):
+        durable.make_directories(home.path)
     stamped: dict[str, Json] = {"timestamp": spelling.time_text(now), **members}
     durable.append_log(home.hook_log, dump(stamped) + b"\n")
 
