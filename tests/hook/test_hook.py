@@ -1,0 +1,334 @@
+"""The hook as an agent runs it: whatever it gets, it exits with 0 and prints nothing on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint.core import limits
+from tests.fault.scene import HOOK, Fired, Scene, run, session_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVENTS = ["PreCompact", "SessionStart", "Stop", "SessionEnd"]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A project, a store, and a session that has something to save."""
+    scene = Scene.make(tmp_path / "scene")
+    scene.say(5)
+    return scene
+
+
+def notes(scene: Scene) -> str:
+    """What the newest snapshot says of how it came to be."""
+    return json.dumps(scene.document()["notes"])
+
+
+# What the agent says
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_event_saves(scene: Scene, event: str) -> None:
+    assert scene.fire(event=event).is_quiet
+    (one,) = scene.saves()
+    expected = {"SessionStart": "session_start", "Stop": "stop", "SessionEnd": "session_end"}
+    assert one.body["trigger"] == expected.get(event, "manual")
+    assert scene.conversation() == scene.transcript().read_bytes()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_repeated_fire_adds_nothing(scene: Scene, event: str) -> None:
+    for _ in range(3):
+        assert scene.fire(event=event).is_quiet
+    assert len(scene.saves()) == 1
+    assert scene.log() == []
+
+
+@pytest.mark.parametrize("event", ["", "PostCompact", "Nonsense", "--help", "PreCompact\n"])
+def test_another_event_is_nothing_to_do(scene: Scene, event: str) -> None:
+    assert scene.fire(event=event).is_quiet
+    assert scene.saves() == []
+    assert scene.log() == []
+
+
+def test_no_event_is_nothing_to_do(scene: Scene) -> None:
+    assert run(HOOK, scene.project, scene.environment(), scene.payload()).is_quiet
+    assert scene.saves() == []
+
+
+def test_stop_waits_for_a_megabyte_or_a_quarter_of_an_hour(scene: Scene) -> None:
+    assert scene.fire(event="Stop").is_quiet
+    scene.say(1)
+    assert scene.fire(event="Stop").is_quiet
+    assert len(scene.saves()) == 1
+    scene.say(1, size=limits.STOP_GROWTH_BYTES)
+    assert scene.fire(event="Stop").is_quiet
+    assert len(scene.saves()) == 2
+
+
+RUBBISH = {
+    "empty": b"",
+    "blank": b" \n",
+    "null": b"null",
+    "a list": b"[]",
+    "a number": b"1" * 6000,
+    "no JSON": b"\x00\xff{{{",
+    "UTF-16": '{"session_id":"x"}'.encode("utf-16"),
+    "deep": b"[" * 200_000,
+    "members of wrong types": b'{"session_id":1,"transcript_path":[],"cwd":{},"trigger":null}',
+    "NUL in a path": b'{"session_id":"x","transcript_path":"/a\\u0000b","cwd":"\\u0000"}',
+    "lone surrogate": b'{"session_id":"\\ud800","transcript_path":"/\\udfff"}',
+    "long path": b'{"session_id":"' + b"x" * 100_000 + b'","cwd":"' + b"/y" * 100_000 + b'"}',
+    "huge": b'{"a":"' + b"x" * (limits.HOOK_PAYLOAD_BYTES + 1000) + b'"}',
+    "huge, no JSON": b"{" + b'"session_id":"' * (1 << 20),
+}
+
+
+@pytest.mark.parametrize("data", RUBBISH.values(), ids=RUBBISH)
+def test_rubbish_does_no_harm(scene: Scene, data: bytes) -> None:
+    """What it can name no session for saves the project's state, and says what is missing."""
+    begun = time.monotonic()
+    assert scene.fire(payload=data).is_quiet
+    assert time.monotonic() - begun < 5
+    assert scene.damage() == []
+    assert len(scene.log()) <= 1
+    scene.say(1)
+    assert scene.fire().is_quiet
+    assert scene.conversation(scene.saves(1)[-1]) == scene.transcript().read_bytes()
+    assert scene.pending() == []
+
+
+def test_raw_control_characters_in_a_string(scene: Scene) -> None:
+    """anthropics/claude-code#53463: strict parsers give up."""
+    marked = scene.payload(custom_instructions="MARK").replace(b"MARK", b"a\x00b\tc\nd\x1b[2Je")
+    assert scene.fire(payload=marked).is_quiet
+    assert scene.conversation() == scene.transcript().read_bytes()
+    assert scene.log() == []
+
+
+@pytest.mark.parametrize("kept", [1, 3, 20])
+def test_a_last_string_that_never_ends(scene: Scene, kept: int) -> None:
+    """anthropics/claude-code#53463, openai/codex#23784: id and path are found all the same."""
+    whole = scene.payload(custom_instructions="x" * 40)
+    cut = whole[: whole.index(b"xxxx") + kept]
+    assert scene.fire(payload=cut).is_quiet
+    assert scene.conversation() == scene.transcript().read_bytes()
+    assert "no JSON" in notes(scene)
+
+
+def test_control_characters_do_not_reach_the_log(tmp_path: Path) -> None:
+    scene = Scene.make(tmp_path / "scene", store=False)
+    evil = "\x1b]0;evil\x07\x1b[2J\r\nsecond line\u2028\u202e"
+    assert scene.fire(payload=scene.payload(transcript_path=f"/{evil}", session_id=evil)).is_quiet
+    (line,) = (scene.home / "hook.log").read_bytes().splitlines()
+    assert all(byte >= 0x20 for byte in line)
+    (told,) = scene.log()
+    assert told["transcript"].isprintable()
+    assert "\\x1b" in told["transcript"]
+
+
+# How it is run
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_stdin_that_is_never_closed(scene: Scene, event: str) -> None:
+    """It is not waited for when the payload is whole: SessionEnd has but one second."""
+    process = subprocess.Popen(
+        [*HOOK, event],
+        cwd=scene.project,
+        env=scene.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(scene.payload(event=event))
+    process.stdin.flush()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.wait(timeout=5) == 0
+    assert process.stdout.read() + process.stderr.read() == b""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
+    assert scene.log() == []
+    assert scene.conversation() == scene.transcript().read_bytes()
+
+
+def test_payload_that_comes_in_pieces(scene: Scene) -> None:
+    process = subprocess.Popen(
+        [*HOOK, "PreCompact"], cwd=scene.project, env=scene.environment(), stdin=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    whole = scene.payload(nested={"a": {}}, last="}")
+    for at in range(0, len(whole), 97):
+        process.stdin.write(whole[at : at + 97])
+        process.stdin.flush()
+        time.sleep(0.02)
+    process.stdin.close()
+    assert process.wait(timeout=5) == 0
+    assert scene.conversation() == scene.transcript().read_bytes()
+    assert notes(scene) == "[]"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(scene: Scene, closed: str) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh"]
+    assert scene.fire(wrap=shell).is_quiet
+    assert scene.log() == []
+    assert scene.damage() == []
+    assert len(scene.saves()) == 1
+    if "<" not in closed:
+        assert scene.conversation() == scene.transcript().read_bytes()
+
+
+@pytest.mark.parametrize("full", [">/dev/full 2>&1", "2>/dev/full", "| true"])
+def test_streams_that_take_nothing(tmp_path: Path, full: str) -> None:
+    scene = Scene.make(tmp_path / "scene", store=False)
+    scene.home.rmdir()
+    scene.home.write_bytes(b"")  # no log can be written, so it has something to say
+    shell = ["sh", "-c", f'"$@" {full}; exit $?', "sh"]
+    assert scene.fire(wrap=shell).code == 0
+
+
+@pytest.mark.parametrize("name", ["HOME", "SAVEPOINT_HOME", "CLAUDE_CONFIG_DIR", "PATH"])
+def test_a_variable_that_is_not_set(scene: Scene, name: str, home: Path) -> None:
+    """HOME is that of the user database then, which here is the machine's: so nothing may be saved
+    where the store is found by it, and all else goes on.
+    """
+    environment = scene.environment()
+    del environment[name]
+    if name == "SAVEPOINT_HOME":
+        environment["HOME"] = str(home)
+    assert scene.fire(env=environment) == Fired(0, b"", "")
+    if name == "SAVEPOINT_HOME":
+        assert "no store" in (home / ".savepoint/hook.log").read_text()
+    else:
+        assert scene.conversation() == scene.transcript().read_bytes()
+
+
+def test_the_project_folder_of_the_agent_may_be_missing(scene: Scene) -> None:
+    environment = scene.environment()
+    del environment["CLAUDE_PROJECT_DIR"]
+    assert scene.fire(env=environment).is_quiet
+    assert len(scene.saves()) == 1
+
+
+@pytest.mark.parametrize("language", ["C", "POSIX", "tr_TR.UTF-8", "nonsense"])
+def test_any_locale(tmp_path: Path, language: str) -> None:
+    scene = Scene.make(tmp_path / "Projekt ü 日本")
+    said = scene.say(2)
+    environment = scene.environment(LANG=language, LC_ALL=language, PYTHONIOENCODING="ascii")
+    assert scene.fire(env=environment).is_quiet
+    assert scene.log() == []
+    assert scene.conversation() == said
+
+
+def test_a_current_folder_that_is_gone(scene: Scene) -> None:
+    gone = scene.folder / "gone"
+    gone.mkdir()
+    shell = ["sh", "-c", 'cd "$GONE" && rmdir "$GONE" && exec "$@"', "sh"]
+    environment = scene.environment(GONE=str(gone))
+    assert scene.fire(wrap=shell, env=environment).is_quiet
+    assert scene.conversation() == scene.transcript().read_bytes()
+    del environment["CLAUDE_PROJECT_DIR"]
+    gone.mkdir()
+    assert scene.fire(wrap=shell, env=environment, payload=b"{}").is_quiet
+    assert scene.damage() == []
+
+
+def test_what_the_environment_says_to_python_counts_for_nothing(scene: Scene) -> None:
+    """`-I`: an agent that develops Python has such variables, and modules of any name."""
+    evil = scene.project / "json.py"
+    evil.write_text("raise SystemExit(3)\n")
+    environment = scene.environment(
+        PYTHONPATH=str(scene.project),
+        PYTHONSTARTUP=str(evil),
+        PYTHONHOME="/nowhere",
+        PYTHONWARNINGS="error",
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    assert scene.fire(env=environment).is_quiet
+    assert scene.conversation() == scene.transcript().read_bytes()
+
+
+# What goes wrong
+
+
+def test_no_store_is_one_line_and_touches_nothing(tmp_path: Path) -> None:
+    scene = Scene.make(tmp_path / "scene", store=False)
+    said = scene.say(3)
+    before = sorted(scene.project.rglob("*"))
+    assert scene.fire().is_quiet
+    (line,) = scene.log()
+    assert (line["reason"], line["session_id"]) == ("no store", session_id(1))
+    assert line["transcript"] == str(scene.transcript())
+    assert sorted(scene.project.rglob("*")) == before
+    assert scene.command("init").code == 0
+    assert scene.conversation() == said, "init catches it up"
+
+
+@pytest.mark.parametrize(("event", "seconds"), [("SessionEnd", 1), ("Stop", 2)])
+def test_a_deadline_ends_it_and_the_next_save_finishes(
+    scene: Scene, event: str, seconds: float
+) -> None:
+    """A git that hangs takes its group with it."""
+    slow = scene.folder / "bin"
+    slow.mkdir()
+    (slow / "git").write_text("#!/bin/sh\nsleep 77 & sleep 77\n")
+    (slow / "git").chmod(0o755)
+    holder = Holder(scene)
+    environment = scene.environment(PATH=f"{slow}:{os.environ['PATH']}")
+    begun = time.monotonic()
+    assert scene.fire(event=event, env=environment).is_quiet
+    assert time.monotonic() - begun < seconds + 1
+    holder.release()
+    assert _sleepers() == [], "what git had started is gone"
+    (line,) = scene.log()
+    assert line["session_id"] == session_id(1)
+    assert scene.pending() == [f"{session_id(1)}.json"]
+    scene.say(1, session=2)
+    assert scene.fire(2).is_quiet
+    assert scene.conversation(scene.saves(1)[-1]) == scene.transcript(1).read_bytes()
+    assert "not finished then" in json.dumps(scene.document(scene.saves(1)[-1])["notes"])
+    assert scene.pending() == []
+
+
+class Holder:
+    """Another process that has the store's lock, and is stopped."""
+
+    def __init__(self, scene: Scene) -> None:
+        code = (
+            "import fcntl, os, sys, time; fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600);"
+            "fcntl.flock(fd, fcntl.LOCK_EX); print(flush=True); time.sleep(60)"
+        )
+        command = [HOOK[0], "-I", "-c", code, scene.store.lock]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        self._process.send_signal(signal.SIGSTOP)
+
+    def release(self) -> None:
+        """Its death leaves no lock."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def _sleepers() -> list[str]:
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as file:
+                if file.read() == b"sleep\x0077\x00":
+                    found.append(process)
+        except OSError:
+            continue
+    return found
