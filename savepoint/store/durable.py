@@ -121,13 +121,14 @@ def replace_cache(path: str, data: bytes) -> None:
     with _failing(path):
         fd = os.open(temporary, _CREATE, FILE_MODE)
         try:
-            _write_all(fd, data)
+            try:
+                _write_all(fd, data)
+            finally:
+                os.close(fd)
+            os.rename(temporary, path)
         except OSError:
             _remove_quietly(temporary)
             raise
-        finally:
-            os.close(fd)
-        os.rename(temporary, path)
 
 
 def append(path: str, data: bytes, *, size: int) -> None:
