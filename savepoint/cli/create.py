@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,12 +11,17 @@ import typer
 from savepoint.cli import options, place, terminal
 from savepoint.cli.folded import folded
 from savepoint.core.errors import SavepointError
+from savepoint.work import follow, layer2
+from savepoint.work.layer2 import Layer2
 
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.core.strict_json import Json
     from savepoint.save import Saved
 
+DONE = {layer2.COMMITTED, layer2.PUSHED}  # nothing that is configured is pending
+FINE = DONE | {layer2.QUEUED_FOR_PUSH}  # a queued push is normal
+_FAILED = 1
 _NEWEST = "that of the newest session"
 
 
@@ -39,14 +45,18 @@ def create(
         session_id=session,
         even_if_unchanged=True,
     )
+    begun = time.monotonic()
     saved = save_now(asked)
+    git = layer_2(saved, begun)
     if as_json:
         from savepoint.cli import shapes
 
-        terminal.document(shapes.checked(shapes.Created, created(saved)))
+        terminal.document(shapes.checked(shapes.Created, created(saved, git)))
     else:
-        print_layers(saved)
+        print_layers(saved, git)
     finish_pending(asked)
+    if git.status not in FINE:
+        raise typer.Exit(_FAILED)
 
 
 def save_now(asked: Request) -> Saved:
@@ -74,9 +84,16 @@ def finish_pending(asked: Request) -> None:
         terminal.note(f"savepoint {one.record.seq} finishes what an earlier fire left pending")
 
 
-def created(saved: Saved) -> dict[str, Json]:
+def layer_2(saved: Saved, begun: float) -> Layer2:
+    """What became of the savepoint in git, its push waited for as long as a save may take."""
+    with terminal.busy("pushing"):
+        status, error = follow.follow(saved, place.around(), begun, wait=True)
+    return Layer2(status, saved.commit, error)
+
+
+def created(saved: Saved, git: Layer2) -> dict[str, Json]:
     """The document of `create --json`."""
-    shown = folded(saved.record)
+    shown = folded(saved.record, git)
     return {
         "status": "SAVEPOINT_CREATED",
         **shown,
@@ -84,7 +101,7 @@ def created(saved: Saved) -> dict[str, Json]:
     }
 
 
-def print_layers(saved: Saved) -> None:
+def print_layers(saved: Saved, git: Layer2) -> None:
     """The specification's three lines, only what is true of them."""
     body = saved.record.body
     good, not_yet = ("✓", "·") if terminal.speaks("✓·") else ("+", "-")
@@ -92,7 +109,10 @@ def print_layers(saved: Saved) -> None:
     terminal.say(f"  Hash: {body['snapshot_hash']}")
     terminal.say(f"  Size: {body['snapshot_size_bytes']} bytes")
     terminal.say(f"  Location: {os.path.join(saved.paths.path, saved.record.snapshot_file)}")
-    terminal.say(f"{not_yet} Layer 2: QUEUED_FOR_COMMIT: no commit yet")
+    mark, colour = (good, "green") if git.status in DONE else (not_yet, "")
+    terminal.say(f"{mark} Layer 2: {git.status}{f': {git.error}' if git.error else ''}", colour)
+    if git.commit:
+        terminal.say(f"  Commit: {git.commit}")
     terminal.say(f"{not_yet} Layer 3: DISABLED: no ledger is configured")
     if not body["consciousness_preserved"]:
         terminal.note(

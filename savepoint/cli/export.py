@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from savepoint.cli import options, place, terminal
-from savepoint.core.errors import OutputExistsError, UsageError
+from savepoint.core.errors import OutputExistsError
 from savepoint.store import durable, savepoints
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def export(
 
     at = place.find(project, instance)
     one = savepoints.find(at.paths, selector)
-    target = os.path.abspath(output)
-    _refuse_what_is_no_file(target)
+    target = place.output(output)
     with terminal.progress("exporting") as progress:
         written = _write(target, one_file(at.paths, one), progress, force=force)
     if as_json:
@@ -50,14 +49,6 @@ def export(
 class _Written(NamedTuple):
     size: int
     sha256: str
-
-
-def _refuse_what_is_no_file(target: str) -> None:
-    """A link would lead the write elsewhere (hackmyagent#318), also with --force."""
-    if not os.path.isdir(os.path.dirname(target)):
-        raise UsageError(f"there is no folder {os.path.dirname(target)}", hint="make it first")
-    if os.path.islink(target) or (os.path.lexists(target) and not os.path.isfile(target)):
-        raise OutputExistsError(f"{target} is no regular file", hint="choose another path")
 
 
 def _write(

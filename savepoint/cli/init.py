@@ -18,7 +18,17 @@ from savepoint.core.errors import (
     UsageError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.store import birth, config, durable, index, missed, registry, savepoints, worktree
+from savepoint.store import (
+    birth,
+    config,
+    durable,
+    index,
+    missed,
+    registry,
+    safekeeping,
+    savepoints,
+    worktree,
+)
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -206,4 +216,5 @@ def _print(at: place.Place, begun: _Begun) -> None:
     terminal.say(f"  instance  {at.title}")
     terminal.say(f"  store     {at.store.path}")
     terminal.say(f"  keys      {at.store.keys}")
-    terminal.note(place.KEYS_NOTE)
+    if safekeeping.backed_up(at.store) is None:
+        terminal.note(place.KEYS_NOTE)

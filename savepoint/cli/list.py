@@ -8,12 +8,17 @@ import typer
 
 from savepoint.cli import graph, options, place, terminal
 from savepoint.cli.folded import folded
+from savepoint.core import spelling
 from savepoint.core.errors import UsageError
 from savepoint.store import savepoints
+from savepoint.work import layer2
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
+    from savepoint.work.layer2 import Layer2
 
 _HASH_DIGITS = 12  # shown; 8 select
 
@@ -38,22 +43,25 @@ def list_savepoints(
     if known.unreadable:
         lines = terminal.counted(known.unreadable, "line")
         terminal.note(f"{lines} of the index cannot be read: `savepoint verify` says why")
+    git = layer2.layer2(at.paths, known.saves, place.around())
     if as_json:
         from savepoint.cli import shapes
 
-        value: Json = {"savepoints": [folded(one) for one in shown]}
+        value: Json = {"savepoints": [folded(one, git.get(one.seq)) for one in shown]}
         terminal.document(shapes.checked(shapes.Listing, value))
     elif not shown:
         terminal.note(f"{at.title} has no savepoint yet: `savepoint create` makes one")
     elif as_graph:
-        for line in graph.draw(shown, _label, fancy=terminal.speaks(graph.FANCY)):
+        for line in graph.draw(
+            shown, lambda one: _label(one, git), fancy=terminal.speaks(graph.FANCY)
+        ):
             terminal.say(line)
     else:
         heads = (">SEQ", "TIME", "TRIGGER", "SESSION", ">TOKENS", ">USED", "STATUS", "SNAPSHOT")
-        terminal.table(heads, [_row(one) for one in shown])
+        terminal.table(heads, [_row(one, git) for one in shown])
 
 
-def _row(one: Record) -> list[str]:
+def _row(one: Record, git: Mapping[int, Layer2]) -> list[str]:
     body = one.body
     if one.kind != "save":
         return [str(one.seq), _time(one), one.kind, "", "", "", "", ""]
@@ -65,7 +73,7 @@ def _row(one: Record) -> list[str]:
         str(body["session_id"])[:8],
         str(body["tokens_used_this_session"] or ""),
         "" if percent is None else f"{percent} %",
-        _status(one),
+        _status(one, git[one.seq]),
         _hash(one),
     ]
 
@@ -76,15 +84,15 @@ def _hash(one: Record) -> str:
     return f"sha256:{digits}" if digits.isdigit() else digits
 
 
-def _status(one: Record) -> str:
+def _status(one: Record, git: Layer2) -> str:
     """What became of it, in one word, and whether something is missing in it."""
     whole = "" if one.body["consciousness_preserved"] else ", incomplete"
-    return f"{folded(one)['layer_2_status']}{whole}"
+    return f"{git.status}{whole}"
 
 
-def _label(one: Record) -> str:
-    return "  ".join(cell for cell in _row(one) if cell)
+def _label(one: Record, git: Mapping[int, Layer2]) -> str:
+    return "  ".join(cell for cell in _row(one, git) if cell)
 
 
 def _time(one: Record) -> str:
-    return str(folded(one)["timestamp"])
+    return spelling.time_text(one.timestamp)

@@ -14,6 +14,7 @@ from savepoint.cli import (
     export,
     fsck,
     init,
+    keys,
     serving,
     show,
     status,
@@ -39,6 +40,7 @@ app.command("fsck")(fsck.fsck)
 app.command("export")(export.export)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
+app.add_typer(keys.app, name="keys")
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,13 +10,15 @@ from savepoint.capture import surroundings
 from savepoint.capture.request import Request
 from savepoint.capture.transcript import Stillness
 from savepoint.core import limits
-from savepoint.core.errors import MalformedError, UsageError
+from savepoint.core.errors import MalformedError, OutputExistsError, UsageError
 from savepoint.store import config, registry, savepoints, worktree
 from savepoint.store.config import Config
 from savepoint.store.layout import Home, InstancePaths, Store
+from savepoint.work.jobs import Surroundings
 
 KEYS_NOTE = (
-    "KEYS NOT BACKED UP: copy the keys folder to a safe place; without it nothing can be signed"
+    "KEYS NOT BACKED UP: run `savepoint keys backup -o FILE`; without the keys nothing can be "
+    "signed, and nothing in git be opened"
 )
 
 
@@ -75,6 +77,25 @@ def find(project: str, instance: str = "") -> Place:
     if instance:
         paths = savepoints.instance_named(store, instance)
     return Place(where, store, chosen, paths, savepoints.name_of(paths) or paths.slug)
+
+
+def around() -> Surroundings:
+    """What jobs may know of this machine."""
+    return Surroundings(surroundings.for_children(os.environ), surroundings.config_dir(os.environ))
+
+
+def output(path: str) -> str:
+    """The absolute path of a file that `-o` names, which a command may make, or replace if told to.
+
+    A link would lead the write elsewhere (hackmyagent#318), also with --force. Raises UsageError,
+    OutputExistsError.
+    """
+    target = os.path.abspath(path)
+    if not os.path.isdir(os.path.dirname(target)):
+        raise UsageError(f"there is no folder {os.path.dirname(target)}", hint="make it first")
+    if os.path.islink(target) or (os.path.lexists(target) and not os.path.isfile(target)):
+        raise OutputExistsError(f"{target} is no regular file", hint="choose another path")
+    return target
 
 
 def request(at: Place, trigger: str) -> Request:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Annotated, NoReturn
 
 import typer
@@ -72,10 +73,12 @@ def precompact(
         asked = asked._replace(now=_seconds(timestamp))
     if utilization:
         asked = asked._replace(utilization=_percent(utilization))
+    begun = time.monotonic()
     saved = create.save_now(asked)
-    create.print_layers(saved)
+    git = create.layer_2(saved, begun)
+    create.print_layers(saved, git)
     create.finish_pending(asked)
-    if saved.warnings:
+    if saved.warnings or git.status not in create.DONE:
         raise typer.Exit(_PARTLY)
 
 

@@ -41,8 +41,15 @@ class Savepoint(_Shape):
     snapshot_size_bytes: int
     snapshot_file: str
     layer_1_status: Literal["SAVED_LOCALLY"]
-    layer_2_status: Literal["QUEUED_FOR_COMMIT"]
-    layer_2_commit: None
+    layer_2_status: Literal[
+        "QUEUED_FOR_COMMIT",
+        "COMMITTED_LOCALLY",
+        "QUEUED_FOR_PUSH",
+        "PUSH_REFUSED",
+        "REMOTE_DIVERGED",
+        "PUSHED_TO_GITHUB",
+    ]
+    layer_2_commit: str | None
     layer_3_status: Literal["DISABLED"]
     layer_3_task_id: None
     tokens_used_this_session: int | None
@@ -167,7 +174,41 @@ class Status(_Shape):
     jobs: list[Job]
     pending: list[PendingSave]
     missed_fires: int
-    keys_backed_up: Literal[False]
+    keys_backed_up: bool
+
+
+class KeyFile(_Shape):
+    """A file of keys; `problem` says why it is not safe to use."""
+
+    path: str
+    safe: bool
+    problem: str | None
+
+
+class InstanceKeys(_Shape):
+    """An instance and its key; what its index does not tell is null."""
+
+    instance: str | None
+    number: int | None
+    key: str | None
+    key_prefix: str
+    slug: str
+    current: bool
+    file: KeyFile
+
+
+class Keys(_Shape):
+    """`keys show --json`. `recipients`: public keys that savepoints are encrypted to."""
+
+    store: str
+    path: str
+    instances: list[InstanceKeys]
+    roots: list[KeyFile]
+    identity: KeyFile
+    recipients_file: KeyFile
+    recipients: list[str]
+    backed_up: bool
+    backup_made: str | None
 
 
 class Error(_Shape):

@@ -70,7 +70,9 @@ class _Opened:
 
     def summarise(self, *, as_json: bool) -> None:
         """For a person, or the same as data."""
-        value = summary.of(self._at.paths, self._record, self._document, self._files)
+        value = summary.of(
+            self._at.paths, self._record, self._document, self._files, place.around()
+        )
         if as_json:
             terminal.document(value)
         else:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli import options, place, terminal
 from savepoint.core import spelling
-from savepoint.store import missed, pending, savepoints
+from savepoint.gitlayer import remote_url
+from savepoint.store import missed, pending, safekeeping, savepoints
+from savepoint.work import layer2, outbox
+from savepoint.work.kinds import for_git
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -31,14 +34,14 @@ def status(
         "path": at.store.path,
         "instance": at.instance,
         "key": at.paths.slug[-8:],
-        "remote": None,
+        "remote": at.config.remote,
         "ledger": None,
         "savepoints": len(saves),
         "bytes": bytes_below(at.store.path),
-        "jobs": jobs(saves, now),
+        "jobs": jobs(at, now),
         "pending": list(unfinished(at.store, now)),
         "missed_fires": len(fires),
-        "keys_backed_up": False,
+        "keys_backed_up": safekeeping.backed_up(at.store) is not None,
     }
     if as_json:
         from savepoint.cli import shapes
@@ -48,18 +51,20 @@ def status(
         _print(at, value, saves, now)
 
 
-def jobs(saves: list[Record], now: int) -> list[Json]:
-    """What is queued: one entry for all commits, named by the newest, as old as the oldest."""
-    if not saves:
-        return []
+def jobs(at: place.Place, now: int) -> list[Json]:
+    """What is owed, and what became of the last attempt at it."""
+    around = place.around()
+    witnesses = [kind for kind in for_git() if kind.name in layer2.KINDS]
+    owed = [job for kind in witnesses for job in kind.owed(at.store, around)]
     return [
         {
-            "seq": saves[-1].seq,
-            "kind": "commit",
-            "state": "QUEUED_FOR_COMMIT",
-            "age_seconds": max(0, now - saves[0].timestamp),
-            "error": None,
+            "seq": job.seq,
+            "kind": job.kind,
+            "state": layer2.QUEUED_FOR_COMMIT if job.kind == "commit" else layer2.word_of(attempt),
+            "age_seconds": max(0, now - job.since),
+            "error": attempt.error if attempt else None,
         }
+        for job, attempt in zip(owed, outbox.attempts(at.store, owed), strict=True)
     ]
 
 
@@ -101,11 +106,31 @@ def _print(at: place.Place, value: dict[str, Json], saves: list[Record], now: in
         last = f", the newest is {saves[-1].seq}, made {ago} ago"
     terminal.say(f"  savepoints  {len(saves)}{last}")
     terminal.say(f"  on disk     {terminal.size(int(str(value['bytes'])))} in {at.store.path}")
-    terminal.say("  git         OFF: not configured")
+    for line in _git_lines(value):
+        terminal.say(f"  git         {line}")
     terminal.say("  ledger      OFF: not configured")
     for one in unfinished(at.store, now):
         age = terminal.span(now - spelling.time_seconds(str(one["since"])))
         terminal.say(f"  pending     session {one['session_id']}, for {age}: {one['reason']}")
     if value["missed_fires"]:
         terminal.say(f"  missed      {value['missed_fires']} sessions: run `savepoint init`")
-    terminal.note(place.KEYS_NOTE)
+    if not value["keys_backed_up"]:
+        terminal.note(place.KEYS_NOTE)
+
+
+def _git_lines(value: dict[str, Json]) -> list[str]:
+    """Where savepoints are pushed to, and what is owed to git."""
+    remote = value["remote"]
+    where = (
+        remote_url.parse(str(remote), "/").shown
+        if remote
+        else "no remote: `savepoint config remote URL`"
+    )
+    owed = value["jobs"] if isinstance(value["jobs"], list) else []
+    told = [
+        f"{one['state']} up to {one['seq']}, for {terminal.span(int(str(one['age_seconds'])))}"
+        f"{': ' + str(one['error']) if one['error'] else ''}"
+        for one in owed
+        if isinstance(one, dict)
+    ]
+    return [where, *told]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli import place, status, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
-from savepoint.core import keys, limits
-from savepoint.store import index, keyring, missed, registry, savepoints, trusted
+from savepoint.core import keys, limits, spelling
+from savepoint.store import index, keyring, missed, registry, safekeeping, savepoints, trusted
 from savepoint.store.survey import survey
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run(home: Home, at: place.Place) -> list[Check]:
         good("store", f"{at.title} in {at.store.path}, {_size(at)}"),
         tried("root key", lambda: _root_key(at)),
         tried("signing key", lambda: _signing_key(at)),
-        warn("backup", "KEYS NOT BACKED UP", f"copy {at.store.keys} to a safe place"),
+        _backup(at),
         tried("index", lambda: _index(at)),
         tried("trusted head", lambda: _trusted(at)),
         _modes(at),
@@ -80,6 +80,13 @@ def _root_key(at: place.Place) -> Check:
 def _signing_key(at: place.Place) -> Check:
     keyring.authority(at.paths)
     return good("signing key", at.paths.authority)
+
+
+def _backup(at: place.Place) -> Check:
+    made = safekeeping.backed_up(at.store)
+    if made is None:
+        return warn("backup", "KEYS NOT BACKED UP", "run `savepoint keys backup -o FILE`")
+    return good("backup", f"of the keys, made {spelling.time_text(made)}")
 
 
 def _index(at: place.Place) -> Check:

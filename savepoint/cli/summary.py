@@ -10,24 +10,30 @@ from savepoint.cli import terminal
 from savepoint.cli.folded import folded
 from savepoint.core import limits
 from savepoint.store import savepoints
+from savepoint.work import layer2
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.snapshot import StoredFile
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths, Store
+    from savepoint.work.jobs import Surroundings
 
 # A snapshot was held against its shape when it was parsed, so its members are used as they are.
 Members: TypeAlias = "dict[str, Any]"
 
 
 def of(
-    paths: InstancePaths, one: Record, document: Members, stored: list[StoredFile]
+    paths: InstancePaths,
+    one: Record,
+    document: Members,
+    stored: list[StoredFile],
+    around: Surroundings,
 ) -> dict[str, Json]:
     """The document of `show --json`."""
     loaded = files(paths.store, document)
     return {
-        "savepoint": folded(one),
+        "savepoint": folded(one, layer2.layer2(paths, [one], around)[one.seq]),
         "snapshot_path": os.path.join(paths.path, one.snapshot_file),
         "conversation": conversation(document, stored),
         "tokens": {

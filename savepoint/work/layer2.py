@@ -31,6 +31,7 @@ PUSH_REFUSED = "PUSH_REFUSED"
 REMOTE_DIVERGED = "REMOTE_DIVERGED"
 PUSHED = "PUSHED_TO_GITHUB"
 
+KINDS = ("commit", "push")  # of the jobs that layer 2 waits for
 # Error class of the last attempt at a push → its word. After any other the next may succeed.
 _WORDS = {
     "push_refused": PUSH_REFUSED,
