@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]  # savepoints checked, savepoints
 
+_KEEP_A_TREE = ("retire", "accept")  # records whose commit is that of another, and the record
 _SHOWN = 8  # lines of git's own check
 _HISTORY_BYTES = 256 * limits.MIB  # of all commit objects of a branch
 _NOBODY_LOOKED = (NoAnswerError, DiskError, KeyFileError, UnsupportedFormatError)
@@ -97,7 +98,7 @@ def branch(repo: Repository, paths: InstancePaths) -> Checked:
         steps = _steps(repo, paths.slug)
     except SavepointError as failure:
         return Checked([], [_fault(0, failure)])
-    known = {one.hash: one.seq for one in records}
+    known = {one.hash: one for one in records}
     faults, before = list[Fault](), 0
     for step in steps:
         faults += _misplaced(repo, paths, step, before, known)
@@ -135,7 +136,7 @@ class Checker:
 
     def _readable(self, found: Held, one: Record) -> set[str]:
         """What is not encrypted and no index. The README's commands are run by people."""
-        if one.kind == "retire":
+        if one.kind in _KEEP_A_TREE:
             return set()
         expected = {tree.README: Whole.of(by_hand.README)}
         bootstrap = read_bounded(self._paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
@@ -147,7 +148,7 @@ class Checker:
 
     def _content(self, found: Held, one: Record) -> set[str]:
         """What makes the commit a savepoint; a RETIRE has that of the one before it."""
-        if one.kind == "retire":
+        if one.kind in _KEEP_A_TREE:
             before = [tree.list_files(self._repo, one) for one in found.said.parents[:1]]
             return {
                 path for files in before for path in files if files[path] == found.files.get(path)
@@ -267,13 +268,13 @@ def _steps(repo: Repository, slug: str) -> list[Step]:
 
 
 def _misplaced(
-    repo: Repository, paths: InstancePaths, step: Step, before: int, known: dict[str, int]
+    repo: Repository, paths: InstancePaths, step: Step, before: int, known: dict[str, Record]
 ) -> list[Fault]:
-    """What is wrong with the place of a commit."""
-    seq = step.said.seq
-    if known.get(step.said.record) != seq:
+    """What is wrong with the place of a commit. Only what accepts a foreign tip has two parents."""
+    seq, one = step.said.seq, known.get(step.said.record)
+    if one is None or one.seq != seq:
         return [_unknown(repo, paths, step)]
-    if seq <= before or len(step.said.parents) > 1:
+    if seq <= before or (len(step.said.parents) > 1 and one.kind != "accept"):
         detail = f"commit {step.commit} of record {seq} does not follow that of record {before}"
         return [Fault(Verdict.TAMPERED, seq, detail)]
     return []

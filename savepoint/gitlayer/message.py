@@ -15,6 +15,7 @@ _SUBJECTS = {
     "save": "PRECOMPACT: Savepoint before context compaction",
     "birth": "BIRTH: Successor of an earlier instance",
     "retire": "RETIRE: The key of this instance signs nothing more",
+    "accept": "ACCEPT: What the remote has is gone on from",
 }
 _SEQ = b"Savepoint-Seq: "
 _RECORD = b"Savepoint-Record: "
