@@ -18,7 +18,7 @@ from savepoint.gitlayer.cursor import Base, Cursor
 from savepoint.gitlayer.encrypt import Sealer
 from savepoint.gitlayer.leftovers import Writing
 from savepoint.gitlayer.plan import Content, New, Plan, Step, plan
-from savepoint.gitlayer.repository import BrokenRefError, Repository
+from savepoint.gitlayer.repository import BrokenRefError, NoAnswerError, Repository
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -50,17 +50,24 @@ def commit(
     repo = Repository.of(paths.store, env, deadline)
     repository.ensure(repo)
     with Writing(repo, paths.slug):
-        base, lines = _base(repo, paths)
-        todo = plan(paths, base, lines, newest)
-        if not todo.steps:
-            if todo.skipped:
-                raise TamperedError(todo.skipped[0][1])
-            return None
-        program = repository.program(repo)
-        if program != base.program:
-            repository.check_version(repo)
-        run = _Run(repo, paths, base, todo, _known(repo, base, todo, newest))
-        return run.finished(_import(run), program)
+        try:
+            return _commit(repo, paths, newest)
+        except RefMovedError:  # the git of a process that died has ended its work meanwhile
+            return _commit(repo, paths, newest)
+
+
+def _commit(repo: Repository, paths: InstancePaths, newest: New | None) -> Committed | None:
+    base, lines = _base(repo, paths)
+    todo = plan(paths, base, lines, newest)
+    if not todo.steps:
+        if todo.skipped:
+            raise TamperedError(todo.skipped[0][1])
+        return None
+    program = repository.program(repo)
+    if program != base.program:
+        repository.check_version(repo)
+    run = _Run(repo, paths, base, todo, _known(repo, base, todo, newest))
+    return run.finished(_import(run), program)
 
 
 def _base(repo: Repository, paths: InstancePaths) -> tuple[Base, bytes]:
@@ -96,11 +103,19 @@ def _import(run: _Run) -> list[str]:
     """
     try:
         return run.fast_import()
-    except CommitError:
-        if not run.reuses() or run.is_late():
+    except NoAnswerError:
+        raise
+    except CommitError as failure:
+        if run.ref_moved():
+            raise RefMovedError(failure.message) from failure
+        if not run.known:
             raise
     run.known.clear()
     return run.fast_import()
+
+
+class RefMovedError(CommitError):
+    """Somebody else has committed since the ref was read."""
 
 
 class _Run:
@@ -119,15 +134,10 @@ class _Run:
         self._sealer = Sealer(paths.store)
         self._marks: dict[str, int] = {}  # pack, or hash of a record → mark
 
-    def reuses(self) -> bool:
-        """Does the script name blobs that must be there already?"""
-        return bool(self.known)
-
-    def is_late(self) -> bool:
-        """Is there no time for another try?"""
-        import time
-
-        return time.monotonic() >= self._repo.deadline
+    def ref_moved(self) -> bool:
+        """Does the ref name another commit than the one that is built on?"""
+        before = self._base.cursor.commit if self._base.cursor else None
+        return repository.read_ref(self._repo, repository.branch(self._paths.slug)) != before
 
     def fast_import(self) -> list[str]:
         """Run it; the ids of all marks. Raises CommitError, DiskError, TamperedError."""

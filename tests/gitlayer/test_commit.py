@@ -289,6 +289,13 @@ def test_a_cache_of_nonsense_is_ignored(layer: Layer) -> None:
     assert len(layer.history()) == 2
 
 
+def test_nothing_foreign_is_carried_on_from_a_tip_that_was_not_made_here(layer: Layer) -> None:
+    layer.saved(b"one\n")
+    layer.forge({"evil.yml": layer.store_blob(b"on: push\n")})
+    layer.saved(b"two\n")
+    assert "evil.yml" not in layer.tree(layer.tip())
+
+
 def test_a_blob_that_is_lost_is_stored_again(layer: Layer, zstd: str) -> None:
     layer.saved(b"one\n" * 9)
     layer.blobs.update(dict.fromkeys(layer.blobs, "ab" * 20))

@@ -310,6 +310,22 @@ def test_an_orphan_that_ends_soon_is_waited_for(layer: Layer) -> None:
         assert layer.commit(new) is not None
 
 
+def test_an_orphan_that_commits_after_all_is_gone_on_from(layer: Layer, tmp_path: Path) -> None:
+    """The git of a dead process moves the ref between our reading it and our writing it."""
+    layer.saved(b"one\n")
+    before = layer.tip()
+    layer.saved(b"two\n")
+    orphans = layer.tip()
+    layer.git("update-ref", layer.ref, before)
+    first = (
+        f"[ -e {tmp_path}/done ] || {{ touch {tmp_path}/done; echo {orphans} > {layer.ref_file}; }}"
+    )
+    env = shim(tmp_path / "bin", f'case "$*" in *fast-import*) {first};; esac; exec "$REAL" "$@"')
+    done = layer.commit(layer.save(b"three\n"), env=env)
+    assert done is not None
+    assert layer.history() == [before, orphans, done.cursor.commit]
+
+
 def test_a_lock_that_a_power_cut_left_is_nobodys(layer: Layer) -> None:
     """There is no note of its writer any more."""
     layer.saved(b"one\n")
