@@ -58,6 +58,7 @@ ORPHAN_SECONDS = 0.5  # the git of a process that died is waited for, if it hold
 STALE_SECONDS = 60.0  # a git that has not touched its file for this long is dead or useless
 RECIPIENTS = 64  # keys that a savepoint is encrypted to
 KEY_LIST_BYTES = 64 * KIB  # bytes of recipients.txt and of age-identity.txt
+PASSPHRASE_BYTES = 4 * KIB  # bytes of a file with the passphrase of a backup
 COMMIT_BYTES = 64 * KIB  # bytes of one commit object; ours have some 700
 TREE_FILES = 100_000  # files of one commit
 ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes for each 64 KiB

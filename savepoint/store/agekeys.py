@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from savepoint.core import limits, spelling
-from savepoint.core.errors import KeyFileError
+from savepoint.core.errors import KeyFileError, UsageError
 from savepoint.store import durable, keyring
 
 if TYPE_CHECKING:
@@ -19,6 +19,15 @@ Recipient: TypeAlias = Any  # pyrage has no types: x25519.Recipient | ssh.Recipi
 Identity: TypeAlias = Any  # x25519.Identity
 
 _SECRET = "AGE-SECRET-KEY-1"  # noqa: S105  # how the line of a secret starts
+_TAKEN = "name one age key (age1…) or one OpenSSH key, in quotes: 'ssh-ed25519 AAAA…'"
+_LEAKED = (
+    "a secret was given, and argument lists are no secret: make a new key, name its public part"
+)
+_REFUSED = (
+    ("age-secret-key-", _LEAKED),
+    ("-----begin", _LEAKED),
+    ("ssh-rsa", "an RSA key is refused: what opens it leaks by its timing (RUSTSEC-2023-0071)"),
+)
 
 
 def create(store: Store, now: int) -> None:
@@ -43,12 +52,50 @@ def recipients(store: Store) -> list[Recipient]:
     Raises KeyFileError: missing, empty, writable or readable by others, a key that is none of age
     (`age1…`) or OpenSSH (`ssh-ed25519 …`, `ssh-rsa …`).
     """
+    return _parsed(store, _lines(store.recipients))
+
+
+def recipient_lines(store: Store) -> list[str]:
+    """The keys of recipients.txt as they stand there, if all can be encrypted to; else a line could
+    be anything, also a secret. Raises KeyFileError.
+    """
     lines = _lines(store.recipients)
-    if not 1 <= len(lines) <= limits.RECIPIENTS:
-        raise KeyFileError(
-            f"{store.recipients} has {len(lines)} keys, not 1 to {limits.RECIPIENTS}"
+    _parsed(store, lines)
+    return [line for _, line in lines]
+
+
+def text(path: str) -> str:
+    """All of age-identity.txt or recipients.txt, with its comments. Raises KeyFileError."""
+    try:
+        return _read(path).decode()
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{path} is no text") from None
+
+
+def add_recipient(store: Store, key: str) -> bool:
+    """Encrypt to this key as well from now on; False if that is so already. The caller holds the
+    store lock.
+
+    Raises UsageError (no key that is taken, or one too many), KeyFileError, DiskError.
+    """
+    import pyrage
+
+    line, data = _recipient_line(key), _read(store.recipients)
+    known = _lines(store.recipients)
+    if _same_key(line) in {_same_key(one) for _, one in known}:
+        return False
+    after = b"\n".join([*filter(None, [data.removesuffix(b"\n")]), line.encode(), b""])
+    if len(known) >= limits.RECIPIENTS or len(after) > limits.KEY_LIST_BYTES:
+        raise UsageError(
+            f"{store.recipients} is full", hint=f"it takes {limits.RECIPIENTS} keys, take one out"
         )
-    return [_recipient(store.recipients, number, line) for number, line in lines]
+    every = [*_parsed(store, known), _recipient(store.recipients, len(known) + 1, line)]
+    try:
+        pyrage.encrypt(b"", every)  # a key that parses and fails would fail every later commit
+    except pyrage.EncryptError as failure:
+        raise UsageError(f"age does not encrypt to this key: {failure}", hint=_TAKEN) from None
+    durable.replace(store.recipients, after)
+    return True
 
 
 def identities(store: Store) -> list[Identity]:
@@ -69,6 +116,45 @@ def parse_identities(data: bytes, where: str) -> list[Identity]:
     return found
 
 
+def _recipient_line(given: str) -> str:
+    """The line of a key that is taken, in one spelling. What was given is never repeated: it may be
+    a secret. Raises UsageError.
+    """
+    words = given.split()
+    kind = words[0].lower() if words else ""
+    for start, reason in _REFUSED:
+        if kind.startswith(start):
+            raise UsageError(reason, hint=_TAKEN)
+    if not given.strip().isprintable():  # a line end would make two keys of one
+        raise UsageError("the key has a line end or a control character in it", hint=_TAKEN)
+    if kind.startswith("age1") and "1" in kind[len("age1") :]:
+        raise UsageError("a key of a plugin is refused: a save runs no plugin", hint=_TAKEN)
+    if kind == "ssh-ed25519":
+        line = " ".join([kind, *words[1:]])
+    elif kind.startswith("age1") and len(words) == 1:
+        line = kind
+    else:
+        raise UsageError("this is no key that savepoints can be encrypted to", hint=_TAKEN)
+    try:
+        found = _recipient("", 1, line)
+    except KeyFileError:
+        raise UsageError("this key is not whole, or mistyped", hint=_TAKEN) from None
+    return str(found) if kind != "ssh-ed25519" else line
+
+
+def _same_key(line: str) -> tuple[str, ...]:
+    """What makes a line the same key: all but the comment."""
+    return tuple(line.split()[:2])
+
+
+def _parsed(store: Store, lines: list[tuple[int, str]]) -> list[Recipient]:
+    if not 1 <= len(lines) <= limits.RECIPIENTS:
+        raise KeyFileError(
+            f"{store.recipients} has {len(lines)} keys, not 1 to {limits.RECIPIENTS}"
+        )
+    return [_recipient(store.recipients, number, line) for number, line in lines]
+
+
 def _recipient(path: str, number: int, line: str) -> Recipient:
     from pyrage import RecipientError, ssh, x25519
 
@@ -87,7 +173,10 @@ def _lines(path: str) -> list[tuple[int, str]]:
 
 
 def _read(path: str) -> bytes:
-    return keyring.read_private(path, limits.KEY_LIST_BYTES)
+    data = keyring.read_private(path, limits.KEY_LIST_BYTES + 1)
+    if len(data) > limits.KEY_LIST_BYTES:
+        raise KeyFileError(f"{path} is larger than {limits.KEY_LIST_BYTES} bytes")
+    return data
 
 
 def _keys(data: bytes) -> list[tuple[int, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits
 from savepoint.core.errors import KeyFileError, SavepointError
+from savepoint.core.patterns import late
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import open_regular
@@ -15,6 +16,7 @@ from savepoint.store.files import open_regular
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths, Store
 
+ROOT_FILE = late(r"root(\.[1-9][0-9]{0,8})?\.seed")  # in the folder of keys
 _OTHERS = 0o077  # permission bits that no key file may have
 _KEYPAIR_BYTES = 4 * limits.KIB  # a Solana keypair file has at most some 350
 
@@ -28,17 +30,46 @@ def create_root(store: Store) -> None:
 
 def root_seed(store: Store) -> bytes:
     """32 bytes. Raises KeyFileError."""
-    seed = read_private(store.root_seed, _KEYPAIR_BYTES)
+    return read_seed(store.root_seed)
+
+
+def root_seeds(store: Store) -> dict[str, bytes]:
+    """File name → 32 bytes of every root. Raises KeyFileError."""
+    return {os.path.basename(path): read_seed(path) for path in root_files(store)}
+
+
+def root_files(store: Store) -> list[str]:
+    """Where the roots lie: root.seed, there or not, and root.<n>.seed, those that were retired.
+
+    Raises KeyFileError.
+    """
+    names = {os.path.basename(store.root_seed)}
+    try:
+        names.update(name for name in os.listdir(store.keys) if ROOT_FILE.fullmatch(name))
+    except FileNotFoundError:
+        pass
+    except OSError as failure:
+        raise KeyFileError(f"{store.keys}: {failure.strerror}") from None
+    return [os.path.join(store.keys, name) for name in sorted(names)]
+
+
+def read_seed(path: str) -> bytes:
+    """32 bytes. Raises KeyFileError."""
+    seed = read_private(path, _KEYPAIR_BYTES)
     if len(seed) != keys.SEED_BYTES:
-        raise KeyFileError(f"{store.root_seed} has {len(seed)} bytes, not {keys.SEED_BYTES}")
+        raise KeyFileError(f"{path} has {len(seed)} bytes, not {keys.SEED_BYTES}")
     return seed
 
 
 def write_authority(paths: InstancePaths, seed: bytes) -> None:
     """The derived key as a Solana keypair file: 32 bytes of seed, 32 of public key."""
-    pair = seed + keys.public_key(seed)
-    if not durable.create_exclusive(paths.authority, dump(list(pair)) + b"\n"):
+    if not durable.create_exclusive(paths.authority, keypair(seed)):
         authority(paths)  # the one that stands there must be good
+
+
+def keypair(seed: bytes) -> bytes:
+    """What a Solana keypair file holds: 32 bytes of seed, 32 of public key, as numbers."""
+    return dump(list(seed + keys.public_key(seed))) + b"\n"
 
 
 def authority(paths: InstancePaths) -> bytes:

@@ -123,6 +123,11 @@ class Store(NamedTuple):
         """Whom it is encrypted to: what `age -R` takes."""
         return join(self.keys, "recipients.txt")
 
+    @property
+    def backup_note(self) -> str:
+        """That the keys were backed up: when, and which."""
+        return join(self.keys, "backup.json")
+
     def pack(self, name: str) -> str:
         """The pack of that SHA-256."""
         return join(self.objects, name[:2], name + ".pack")

@@ -49,12 +49,11 @@ class TrustedHead(NamedTuple):
 
     def save(self, paths: InstancePaths) -> None:
         """Write it. It may lag after a crash, so its directory is not synced; it is never torn."""
-        document: dict[str, Json] = {
-            "v": 1,
-            **self._asdict(),
-            "gaps": [dict(gap._asdict()) for gap in self.gaps],
-        }
-        durable.replace(paths.trusted, dump(document) + b"\n", durable_name=False)
+        durable.replace(paths.trusted, dump(self.to_json()) + b"\n", durable_name=False)
+
+    def to_json(self) -> Json:
+        """As it stands in its file (docs/format.md, section 9)."""
+        return {"v": 1, **self._asdict(), "gaps": [dict(gap._asdict()) for gap in self.gaps]}
 
 
 def first(seq: int, record_hash: str, *, recreated: bool) -> TrustedHead:
@@ -70,14 +69,18 @@ def load(paths: InstancePaths) -> TrustedHead | None:
         data = read_bounded(paths.trusted, limits.SMALL_DOCUMENT_BYTES)
         if not data:
             return None
-        value = parse_canonical(data.removesuffix(b"\n"))
-        _SHAPE(value, "trusted head")
+        return from_json(parse_canonical(data.removesuffix(b"\n")))
     except MalformedError:
         return None
+
+
+def from_json(value: Json) -> TrustedHead:
+    """The inverse of `to_json`. Raises MalformedError."""
+    _SHAPE(value, "trusted head")
     assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
-    gaps = tuple(Gap(one["first"], one["last"]) for one in value.pop("gaps"))  # type: ignore[union-attr,call-overload,index,arg-type]  # _SHAPE
-    value.pop("v")
-    return TrustedHead(gaps=gaps, **value)  # type: ignore[arg-type]  # _SHAPE
+    gaps = tuple(Gap(one["first"], one["last"]) for one in value["gaps"])  # type: ignore[union-attr,call-overload,index,arg-type]  # _SHAPE
+    more = {name: one for name, one in value.items() if name not in ("v", "gaps")}
+    return TrustedHead(gaps=gaps, **more)  # type: ignore[arg-type]  # _SHAPE
 
 
 def make_folder(paths: InstancePaths) -> None:
