@@ -38,8 +38,8 @@ def test_json_has_the_specifications_fields(cli: Scene) -> None:
     assert made["status"] == made["event"] == "SAVEPOINT_CREATED"
     assert (made["seq"], made["instance"], made["session_id"]) == (2, "Gabriel #215", SESSION)
     layers = [made[f"layer_{n}_status"] for n in (1, 2, 3)]
-    assert layers == ["SAVED_LOCALLY", "QUEUED_FOR_COMMIT", "DISABLED"]
-    assert made["layer_2_commit"] is None
+    assert layers == ["SAVED_LOCALLY", "COMMITTED_LOCALLY", "DISABLED"]
+    assert len(made["layer_2_commit"]) == 40
     assert made["layer_3_task_id"] is None
     shapes.Created.model_validate(made)
 
@@ -56,12 +56,13 @@ def test_there_is_always_a_savepoint(cli: Scene) -> None:
 
 def test_a_person_reads_the_three_layers(cli: Scene) -> None:
     ran = cli.good("create")
-    one, hashed, size, where, two, three = ran.text.splitlines()
+    one, hashed, size, where, two, commit, three = ran.text.splitlines()
     assert one == "✓ Layer 1: Local savepoint created"
     file = Path(where.removeprefix("  Location: "))
     assert size == f"  Size: {file.stat().st_size} bytes"
     assert hashed.startswith("  Hash: sha256:")
-    assert two.startswith("· Layer 2: QUEUED_FOR_COMMIT")
+    assert two == "✓ Layer 2: COMMITTED_LOCALLY"
+    assert commit.startswith("  Commit: ")
     assert three.startswith("· Layer 3: DISABLED")
 
 

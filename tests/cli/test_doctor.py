@@ -43,7 +43,7 @@ def test_all_is_well(cli: Scene) -> None:
     assert set(results.values()) == {"ok"}, checks
     assert checks["in the clear"]["detail"].startswith(cli.paths.store.path)
     text = cli.good("doctor").text
-    assert "warn  backup: KEYS NOT BACKED UP\n      → copy " in text
+    assert "warn  backup: KEYS NOT BACKED UP\n      → run `savepoint keys backup" in text
 
 
 def test_no_store(bare: Scene) -> None:

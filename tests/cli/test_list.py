@@ -61,7 +61,7 @@ def test_a_table_for_a_person(cli: Scene) -> None:
         made["timestamp"],
         "manual",
         SESSION[:8],
-        "QUEUED_FOR_COMMIT",
+        "COMMITTED_LOCALLY",
         made["snapshot_hash"].removeprefix("sha256:")[:12],
     ]
 

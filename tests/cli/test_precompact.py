@@ -71,7 +71,8 @@ def test_as_the_specification_calls_it(cli: Scene) -> None:
         "  Hash",
         "  Size",
         "  Location",
-        "· Layer 2",
+        "✓ Layer 2",
+        "  Commit",
         "· Layer 3",
     ]
     (one,) = cli.good("list", "--json").json["savepoints"]

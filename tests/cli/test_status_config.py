@@ -21,15 +21,23 @@ def test_status_of_a_new_store(cli: Scene) -> None:
 
 def test_status_counts(cli: Scene) -> None:
     cli.created()
-    made = cli.created()
+    cli.created()
     told = cli.good("status", "--json").json
     shapes.Status.model_validate(told)
     store = cli.paths.store
     files = [path for path in Path(store.path).rglob("*") if path.is_file()]
     assert told["bytes"] == sum(path.stat().st_size for path in files)
     assert (told["store"], told["instance"], told["savepoints"]) == (store.id, "Gabriel #215", 2)
-    (job,) = told["jobs"]
-    assert (job["seq"], job["kind"], job["state"]) == (made["seq"], "commit", "QUEUED_FOR_COMMIT")
+    assert told["jobs"] == []
+
+
+def test_status_tells_what_git_could_not_take(cli: Scene) -> None:
+    cli.created()
+    Path(cli.paths.store.recipients).write_text("nobody\n")
+    assert cli("create").code == 1
+    (job,) = cli.good("status", "--json").json["jobs"]
+    assert (job["seq"], job["kind"], job["state"]) == (3, "commit", "QUEUED_FOR_COMMIT")
+    assert "QUEUED_FOR_COMMIT up to 3" in cli.good("status").text
 
 
 def test_a_person_sees_size_pending_and_that_keys_are_not_backed_up(cli: Scene) -> None:
