@@ -242,15 +242,14 @@ class Scene(NamedTuple):
         return damage
 
     def log(self) -> list[dict[str, str]]:
-        """The lines of hook.log."""
+        """The lines of hook.log that are whole."""
         path = self.home / "hook.log"
-        return (
-            [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-        )
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith(b"}")]
 
     def pending(self) -> list[str]:
         """What waits to be finished."""
-        return sorted(os.listdir(self.store.pending))
+        return sorted(name for name in os.listdir(self.store.pending) if ".tmp-" not in name)
 
     def copy(self, folder: Path) -> Scene:
         """The same somewhere else; what a store knows of paths still means the old place."""
