@@ -40,6 +40,7 @@ class Writing:
     def __enter__(self) -> Self:
         if os.path.lexists(self._note) or os.path.lexists(self._lock):
             self._tidy()
+        durable.make_directories(os.path.dirname(self._note))  # a clone put in place has it not
         durable.replace_cache(self._note, b"")
         return self
 

@@ -136,6 +136,24 @@ def test_nothing_of_the_users_git_counts(layer: Layer, tmp_path: Path, home: Pat
     assert b"Eve" not in layer.git("cat-file", "commit", layer.tip())
 
 
+def test_a_repository_of_another_user_is_no_question(layer: Layer, root: None) -> None:
+    """faults.md M20: git refuses one that it finds by itself; ours is named outright."""
+    layer.saved(b"one\n")
+    for path in (layer.git_dir, *layer.git_dir.rglob("*")):
+        os.chown(path, 12345, 12345)
+    layer.saved(b"two\n")
+    assert layer.built.records()[-1].seq == 3
+
+
+def test_a_clone_in_its_place_is_gone_on_with(layer: Layer, tmp_path: Path) -> None:
+    layer.saved(b"one\n")
+    whole = layer.git_dir.rename(tmp_path / "whole")
+    clone = ["git", "clone", "-q", "--bare", str(whole), str(layer.git_dir)]
+    subprocess.run(clone, check=True, capture_output=True)
+    layer.saved(b"two\n")
+    assert len(layer.history()) == 2
+
+
 def test_something_else_in_its_place_is_not_touched(layer: Layer) -> None:
     layer.git_dir.mkdir()
     (layer.git_dir / "mine").write_text("keep")
