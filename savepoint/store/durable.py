@@ -26,6 +26,9 @@ DIRECTORY_MODE = 0o700
 TEMPORARY_PREFIX = ".tmp-"
 
 _F_FULLFSYNC = 51  # macOS: fsync alone leaves the bytes in the drive's cache (fcntl.h)
+# A FIFO in the place of a file fails at once; without O_NONBLOCK, to open it would wait for ever.
+_CHANGE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_EXTEND = _CHANGE | os.O_APPEND
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -138,7 +141,7 @@ def append(path: str, data: bytes, *, size: int) -> None:
     allows; what stays of it is a torn tail (docs/format.md, section 4). A file of size 0 may be
     absent; then its name is made durable as well.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = _EXTEND
     with _failing(path):
         fd = os.open(path, flags | (os.O_CREAT if size == 0 else 0), FILE_MODE)
         try:
@@ -160,7 +163,7 @@ def append(path: str, data: bytes, *, size: int) -> None:
 def truncate(path: str, size: int) -> None:
     """Cut a file to `size` bytes, durably: for a torn tail, after its bytes were set aside."""
     with _failing(path):
-        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, _CHANGE)
         try:
             os.ftruncate(fd, size)
             _sync(fd)

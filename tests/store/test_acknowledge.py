@@ -1,6 +1,7 @@
 """What a save adds to an index that is not what the trusted head has seen."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -90,4 +91,12 @@ def test_a_name_that_a_crash_left_taken_is_not_used_again(place: Place) -> None:
     left.write_bytes(b"of a save that was killed before its record")
     assert place.save() == 3
     assert left.read_bytes() == b"of a save that was killed before its record"
+    assert place.verdict() is Verdict.VERIFIED
+
+
+def test_a_fifo_in_the_place_of_a_log_does_not_hang_the_save(place: Place) -> None:
+    place.save()
+    Path(place.paths.status_log).unlink()
+    os.mkfifo(place.paths.status_log)
+    assert place.save() == 3
     assert place.verdict() is Verdict.VERIFIED
