@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NoReturn
 _STARTED = time.monotonic()
 gc.disable()  # a process of a moment: what looking for garbage costs it, it never gets back
 
-from savepoint.capture import payload, surroundings  # noqa: E402  # the clock starts before these
+from savepoint.capture import payload, surroundings, unchanged  # noqa: E402  # the clock first
+from savepoint.capture.agents import claude  # noqa: E402
 from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402
-from savepoint.capture.transcript import AT_ONCE, Stillness  # noqa: E402
+from savepoint.capture.stillness import AT_ONCE, Stillness  # noqa: E402
 from savepoint.core import limits  # noqa: E402
 from savepoint.core.errors import DeadlineError, NoStoreError, SavepointError  # noqa: E402
-from savepoint.store import journal  # noqa: E402
 from savepoint.store.layout import Home  # noqa: E402
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _fire(event: str) -> None:
 
 
 def _serve(event: str, request: Request) -> None:
+    if unchanged.has_nothing_to_do(request, claude):
+        return
     from savepoint import save
 
     if event == "Stop" and not save.is_due(request):
@@ -162,6 +164,8 @@ def _deadline_passed(_signal: int, _frame: object) -> None:
 
 def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
     """One line: in hook.log, where `init` and `doctor` find it, else on stderr."""
+    from savepoint.store import journal
+
     try:
         journal.hook(
             home,

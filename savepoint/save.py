@@ -12,7 +12,7 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.capture import document, repository, session
+from savepoint.capture import document, repository, session, unchanged
 from savepoint.capture.agents import claude
 from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
@@ -74,13 +74,13 @@ def save_consciousness_state(request: Request) -> Saved | None:
     chosen = config.load(store)
     request = session.resolve(request, claude)
     key = layout.session_key(request.session_id)
-    if session.is_unchanged(store, key, request, claude):
+    if unchanged.is_unchanged(store, key, request, claude):
         return None
     with (
         repository.begin(request, store.scratch) as git,  # git reads while we do
         Lock(store.session_lock(key), request.deadline),
     ):
-        if session.is_unchanged(store, key, request, claude):  # a twin of this fire was first
+        if unchanged.is_unchanged(store, key, request, claude):  # a twin of this fire was first
             return None
         _note(request, "started").save(store, key)
         _sign_drafts(store, key, request)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from savepoint.capture import transcript
 from savepoint.capture.agents import Window
 from savepoint.core import limits
-from savepoint.core.errors import MalformedError, TranscriptError
+from savepoint.core.errors import TranscriptError
 from savepoint.core.segments import Segment, root_of
 from savepoint.store.files import read_at
 from savepoint.store.sessions import CachedFile, Session, Stamp
@@ -53,24 +53,6 @@ class Conversation(NamedTuple):
     omitted: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     cached: dict[str, CachedFile]
-
-
-def stamps(
-    adapter: Adapter, request: Request, path: str, before: Session
-) -> dict[str, Stamp] | None:
-    """The stamps of the session's files as they are now, or None if its scan is not to be had."""
-    cached = before.files.get(path)
-    try:
-        scan = adapter.Scan.from_json(cached.extra) if cached else None
-    except MalformedError:
-        return None
-    if scan is None:
-        return None
-    found = adapter.companions(path, request.config_dir, request.session_id, scan).files
-    try:
-        return {one: Stamp.of(os.stat(one)) for one in (path, *(file for _, file in found))}
-    except OSError:
-        return None
 
 
 def read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture.agents import Window
-from savepoint.capture.transcript import AT_ONCE, Stillness
+from savepoint.capture.stillness import AT_ONCE, Stillness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

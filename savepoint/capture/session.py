@@ -1,4 +1,4 @@
-"""Which session a request means, what its savepoints so far are, and whether anything is new."""
+"""Which session a request means, and what its savepoints so far are."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.capture import conversation, transcript
+from savepoint.capture import transcript
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits, record
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.store import guidance as started
-from savepoint.store import index, registry, sessions
+from savepoint.store import index, rebuild, registry, sessions
 from savepoint.store.layout import Home, session_key
+from savepoint.store.lines import line_at
 from savepoint.store.sessions import Session, Stamp
 
 if TYPE_CHECKING:
@@ -87,19 +88,6 @@ def _session_of(path: str, adapter: Adapter) -> str:
     return found or hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
 
 
-def is_unchanged(store: Store, key: str, request: Request, adapter: Adapter) -> bool:
-    """Have all files of the session the stamps of its last savepoint? Then a fire adds nothing."""
-    if request.even_if_unchanged or not request.transcript:
-        return False
-    last = sessions.load(store, key)
-    if last is None:
-        return False
-    now = conversation.stamps(adapter, request, request.transcript, last)
-    return now is not None and all(
-        path in last.files and last.files[path].stamp == stamp for path, stamp in now.items()
-    )
-
-
 def growth(store: Store, key: str, request: Request) -> tuple[int, int]:
     """Bytes that the transcript grew by, and seconds, since the session's last savepoint.
 
@@ -119,7 +107,7 @@ def growth(store: Store, key: str, request: Request) -> tuple[int, int]:
 def history(store: Store, key: str, request: Request, chosen: Config) -> History:
     """The session's last savepoint from its cache, else from the index, else none."""
     current = store.instance(chosen.instance)
-    own = sessions.load(store, key) or sessions.rebuilt(current, key)
+    own = sessions.load(store, key) or rebuild.rebuilt(current, key)
     paths = store.instance(own.instance) if own else current
     base = own or _sharing(store, request.transcript)
     return History(paths, index.instance(paths), own, base, _origin(paths, own))
@@ -137,7 +125,7 @@ def _origin(paths: InstancePaths, own: Session | None) -> Json:
     if own is None:
         return None
     try:
-        last: Record = record.parse(index.line_at(paths, own.offset))
+        last: Record = record.parse(line_at(paths, own.offset))
     except SavepointError:
         return None
     return last.origin() if last.kind == "save" else None

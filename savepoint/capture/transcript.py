@@ -8,6 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from savepoint.capture.stillness import AT_ONCE
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.store.files import open_regular, read_at
@@ -16,6 +17,7 @@ from savepoint.store.sessions import CachedFile, Stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from savepoint.capture.stillness import Stillness
     from savepoint.core.segments import Segment
     from savepoint.store.packs import PackWriter
 
@@ -37,27 +39,6 @@ class StartFeed(Protocol):
 
     def __call__(self, *, stands: bool) -> Callable[[bytes], None]:
         """Called once, before the first segment."""
-
-
-class Stillness(NamedTuple):
-    """How long a writer that flushes late is waited for (claude-code#15812: 100 ms behind)."""
-
-    watched_since: float | None  # time.monotonic(); None: the file's own mtime decides
-    give_up: float  # time.monotonic() after which what is there is taken
-
-    def pause(self, seen: os.stat_result) -> float:
-        """Seconds to sleep before the size is looked at again; 0 if it counts as still."""
-        now = time.monotonic()
-        if self.watched_since is not None:
-            quiet = now - self.watched_since
-        else:
-            quiet = time.time() - seen.st_mtime
-        if quiet < 0:  # a file of the future: its clock says nothing
-            return 0.0
-        return max(0.0, min(limits.STILL_SECONDS - quiet, self.give_up - now))
-
-
-AT_ONCE = Stillness(None, 0.0)
 
 
 def open_file(path: str) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from savepoint.capture import surroundings
 from savepoint.capture.request import Request
-from savepoint.capture.transcript import Stillness
+from savepoint.capture.stillness import Stillness
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, OutputExistsError, UsageError
 from savepoint.store import config, registry, savepoints, worktree

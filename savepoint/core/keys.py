@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 
 from savepoint.core.errors import MalformedError
 
@@ -30,6 +29,8 @@ def derive_seed(root_seed: bytes, nonce: bytes, instance_id: str) -> bytes:
 
     root_seed: 32 bytes. nonce: 16 bytes, public, stands in the birth record.
     """
+    import hmac  # a save derives nothing
+
     if len(root_seed) != SEED_BYTES or len(nonce) != NONCE_BYTES:
         raise MalformedError("a root seed has 32 bytes and a birth nonce 16")
     info = b"savepoint/authority/v1\0" + instance_id.encode("utf-8")

@@ -19,6 +19,7 @@ from savepoint.core.errors import (
 )
 from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
+from savepoint.store.lines import line_at, session_member
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -105,32 +106,6 @@ def append(paths: InstancePaths, tail: Tail, line: bytes) -> int:
     return tail.size
 
 
-def line_at(paths: InstancePaths, offset: int) -> bytes:
-    """The line that starts at `offset`, without its LF; empty where there is none."""
-    try:
-        fd = open_regular(paths.index_file)
-    except (OSError, MalformedError):
-        return b""
-    try:
-        return read_at(fd, limits.RECORD_BYTES + 1, offset).partition(b"\n")[0]
-    finally:
-        os.close(fd)
-
-
-def lines_from(paths: InstancePaths, offset: int) -> tuple[bytes, bytes]:
-    """The line that starts at `offset`, without its LF, and everything after it."""
-    try:
-        fd = open_regular(paths.index_file)
-    except (OSError, MalformedError):
-        return b"", b""
-    try:
-        size = os.fstat(fd).st_size
-        line, _, later = read_at(fd, max(0, size - offset), offset).partition(b"\n")
-    finally:
-        os.close(fd)
-    return line, later
-
-
 def birth(paths: InstancePaths) -> Record | None:
     """The first record, or None where there is none that parses."""
     return _parse(line_at(paths, 0))
@@ -156,11 +131,6 @@ def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None
             return one, start
         found = data.rfind(needle, 0, start)
     return None
-
-
-def session_member(key: str) -> bytes:
-    """What stands in every line of a session's savepoints."""
-    return b'"session_id":"' + key.encode() + b'"'
 
 
 def read(paths: InstancePaths) -> bytes:

@@ -6,21 +6,22 @@ written unsynced, so a power cut may leave it empty or old.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.core import limits, schema, snapshot
+from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
 from savepoint.core.segments import Segment
-from savepoint.core.strict_json import Json, dump, parse
-from savepoint.store import durable, index
+from savepoint.core.strict_json import Json, dump
+from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
-from savepoint.store.packs import read_segment
+from savepoint.store.lines import lines_from, session_member
 
 if TYPE_CHECKING:
-    from savepoint.core.record import Record
-    from savepoint.store.layout import InstancePaths, Store
+    from savepoint.store.layout import Store
 
 FULL, TAIL, AUDITED = "full", "tail", "audited"  # how much of a transcript was hashed
 RECENT_SESSIONS = 64  # caches looked through for one that holds the same transcript file
@@ -116,10 +117,10 @@ def load(store: Store, key: str) -> Session | None:
     session = _read(store, key)
     if session is None:
         return None
-    line, later = index.lines_from(store.instance(session.instance), session.offset)
+    line, later = lines_from(store.instance(session.instance), session.offset)
     if hashlib.sha256(line).hexdigest() != session.record:
         return None
-    return None if index.session_member(key) in later else session
+    return None if session_member(key) in later else session
 
 
 def holding(store: Store, stamp: Stamp) -> Session | None:
@@ -152,30 +153,6 @@ def unaudited(store: Store) -> list[str]:
     return [key for key in keys if _head(store.session(key), len(head)) == head]
 
 
-def rebuilt(paths: InstancePaths, key: str) -> Session | None:
-    """The cache of a session whose own is gone, from its newest snapshot: segments without stamps,
-    so every file is read again and nothing stored twice.
-    """
-    found = index.last_of_session(paths, key)
-    if found is None:
-        return None
-    record, offset = found
-    try:
-        files = _files_of(paths, record)
-    except SavepointError:
-        files = {}  # its snapshot is damaged: verify says so; the next save stores all anew
-    return Session(paths.slug, record.seq, record.hash, offset, record.timestamp, None, {}, files)
-
-
-def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
-    data = read_bounded(os.path.join(paths.path, record.snapshot_file), limits.SNAPSHOT_BYTES)
-    document = snapshot.parse(data or b"").document
-    stored = snapshot.files(document, lambda one: read_segment(paths.store, one))
-    return {
-        f"{number}": CachedFile(NOWHERE, file.segments, None) for number, file in enumerate(stored)
-    }
-
-
 def _head(path: str, size: int) -> bytes:
     try:
         fd = open_regular(path)
@@ -188,13 +165,21 @@ def _head(path: str, size: int) -> bytes:
 
 
 def _read(store: Store, key: str) -> Session | None:
+    path = store.session(key)
     try:
-        data = read_bounded(store.session(key), limits.SESSION_CACHE_BYTES)
-        value = parse(data or b"", limits.SESSION_CACHE_BYTES)
+        return _parsed(path, Stamp.of(os.stat(path)))
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=1)  # a save asks several times, and the file mostly stays the same
+def _parsed(path: str, _stamp: Stamp) -> Session | None:
+    """As the standard library parses it: what stands in a cache need not have one spelling only."""
+    try:
+        value = json.loads(read_bounded(path, limits.SESSION_CACHE_BYTES) or b"")
         _SHAPE(value, "session cache")
-        assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
-        files = {path: CachedFile.from_json(file) for path, file in value.pop("files").items()}  # type: ignore[union-attr]
+        files = {name: CachedFile.from_json(file) for name, file in value.pop("files").items()}
         value.pop("v")
-        return Session(files=files, **value)  # type: ignore[arg-type]  # _SHAPE
-    except (SavepointError, TypeError, ValueError):
+        return Session(files=files, **value)
+    except (SavepointError, TypeError, ValueError, RecursionError):
         return None  # never evidence
