@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture import document, repository, session, unchanged
 from savepoint.capture.agents import claude
@@ -25,6 +25,7 @@ from savepoint.core.errors import (
     NoStoreError,
     SavepointError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
 from savepoint.store import (
     config,

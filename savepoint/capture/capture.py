@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture import conversation, loaded, state, transcript
 from savepoint.capture.conversation import Conversation, File
 from savepoint.capture.loaded import LoadedFile, Loader, Roots
 from savepoint.capture.payload import is_plain
 from savepoint.core.errors import SavepointError, TranscriptError
+from savepoint.core.named import NamedTuple
 from savepoint.store.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:

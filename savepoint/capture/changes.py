@@ -12,11 +12,12 @@ import hashlib
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture import gitindex
 from savepoint.capture.exclusion import key_reason
 from savepoint.core import limits
+from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

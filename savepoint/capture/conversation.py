@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture import transcript
 from savepoint.capture.agents import Window
 from savepoint.core import limits
 from savepoint.core.errors import TranscriptError
+from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment, root_of
 from savepoint.store.files import read_at
 from savepoint.store.sessions import CachedFile, Session, Stamp

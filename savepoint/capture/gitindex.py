@@ -8,10 +8,11 @@ told git not to look at (assume-unchanged, skip-worktree); and submodules, which
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
+from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

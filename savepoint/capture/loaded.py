@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture.exclusion import key_reason
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment, cut
 from savepoint.store.files import open_regular, read_at
 from savepoint.store.sessions import CachedFile, Stamp

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
 from savepoint.core import spelling
+from savepoint.core.named import NamedTuple
 
 _FIELD_CHARS = 4096  # characters of an id or path; a longer one is no id or path
 

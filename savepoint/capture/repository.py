@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from savepoint.capture import borrowed, gitfiles, gitindex, ignored
 from savepoint.capture.borrowed import Blobs, Borrowed
 from savepoint.capture.changes import Change, Collector, IndexFacts, path_json, raw_entries
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, MalformedError
+from savepoint.core.named import NamedTuple
 from savepoint.store.worktree import current_worktree
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.capture import transcript
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits, record
 from savepoint.core.errors import SavepointError, TranscriptError
+from savepoint.core.named import NamedTuple
 from savepoint.store import guidance as started
 from savepoint.store import index, rebuild, registry, sessions
 from savepoint.store.layout import Home, session_key

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, strict_json
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:

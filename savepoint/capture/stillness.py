@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
+from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     import os

@@ -6,11 +6,12 @@ import errno
 import hashlib
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint.capture.stillness import AT_ONCE
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
+from savepoint.core.named import NamedTuple
 from savepoint.store.files import open_regular, read_at
 from savepoint.store.sessions import CachedFile, Stamp
 

@@ -6,10 +6,10 @@ A record is its line: the bytes that were signed are the bytes that are stored, 
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
 
 from savepoint.core import keys, limits, schema, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse_canonical
 
 VERSION = 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits
 from savepoint.core.errors import MalformedError
+from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json

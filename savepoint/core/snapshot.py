@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, segments, spelling
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
+from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump, parse_canonical
 

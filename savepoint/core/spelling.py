@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
+from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 
 ZERO_DIGEST = "0" * 64

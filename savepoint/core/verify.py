@@ -35,11 +35,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint.core import packs, snapshot, spelling
 from savepoint.core.chain import Break, Chain, Gap
 from savepoint.core.errors import SavepointError, TamperedError, UnsupportedFormatError
+from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import (
     REPAIR,
     Finding,

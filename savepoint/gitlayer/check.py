@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, verify
 from savepoint.core.errors import (
@@ -19,6 +19,7 @@ from savepoint.core.errors import (
     TamperedError,
     UnsupportedFormatError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Verdict
 from savepoint.gitlayer import by_hand, message, plan, repository, theirs, tree
 from savepoint.gitlayer.held import held

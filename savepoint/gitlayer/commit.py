@@ -8,10 +8,11 @@ nothing but the index being ahead of the ref, and the next run commits it in ord
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, DiskError, TamperedError
+from savepoint.core.named import NamedTuple
 from savepoint.core.packs import compress
 from savepoint.gitlayer import by_hand, cursor, message, repository, tree
 from savepoint.gitlayer.cursor import Base, Cursor

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, schema
 from savepoint.core.errors import CommitError, MalformedError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.gitlayer import message, repository, tree
 from savepoint.store import durable, index

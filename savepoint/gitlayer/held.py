@@ -6,10 +6,11 @@ signed, a pack the SHA-256 that is its name. Git's own ids only tell where to lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, packs, verify
 from savepoint.core.errors import MalformedError, TamperedError
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import message, repository, tree
 from savepoint.gitlayer.encrypt import unseal
 

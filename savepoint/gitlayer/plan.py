@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot
 from savepoint.core.errors import CommitError, DiskError, MalformedError, TamperedError
+from savepoint.core.named import NamedTuple
 from savepoint.store.files import open_regular
 from savepoint.store.packs import read_segment
 

@@ -7,7 +7,7 @@ anywhere is continued by the next, and nothing is pushed twice.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import (
@@ -17,6 +17,7 @@ from savepoint.core.errors import (
     RemoteUnreachableError,
     SavepointError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, pushed, tip
 from savepoint.store import config, trusted
 from savepoint.store.locks import Lock

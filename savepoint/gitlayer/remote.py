@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.core import limits
@@ -19,6 +19,7 @@ from savepoint.core.errors import (
     RemoteUnreachableError,
     SavepointError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import remote_url, repository
 from savepoint.gitlayer.repository import BRANCHES, ID_DIGITS
 from savepoint.store.journal import printable

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
 
 from savepoint.core import limits
 from savepoint.core.errors import UsageError
+from savepoint.core.named import NamedTuple
 
 PROTOCOLS = "file:https:ssh"  # what git may speak, whatever the user's config makes of a URL
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, DiskError, MalformedError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 

@@ -6,10 +6,11 @@ has signed, in one unbroken chain from its birth, are its history.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
+from savepoint.core.named import NamedTuple
 from savepoint.core.verify import Index, Names
 from savepoint.gitlayer import message, tree
 

@@ -7,7 +7,7 @@ forward again, and a plain fetch lets our memory go back with it (faults.md M22)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core.errors import (
     MalformedError,
@@ -15,6 +15,7 @@ from savepoint.core.errors import (
     RolledBackError,
     UnsupportedFormatError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import history, pushed, repository, theirs
 from savepoint.store import index, trusted
 

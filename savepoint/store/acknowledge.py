@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, record, schema, snapshot, spelling
 from savepoint.core.errors import DiskError, MalformedError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable, index, trusted
 from savepoint.store.layout import SNAPSHOT_FOLDER, InstancePaths

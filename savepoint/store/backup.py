@@ -8,7 +8,7 @@ what a thief pays for each guess.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, schema, spelling
 from savepoint.core.errors import (
@@ -18,6 +18,7 @@ from savepoint.core.errors import (
     UnsupportedFormatError,
     UsageError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import trusted

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import MalformedError, NoStoreError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded

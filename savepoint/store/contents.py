@@ -10,10 +10,11 @@ import hashlib
 import os
 from array import array
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, snapshot, verify
 from savepoint.core.errors import MalformedError, TamperedError, UnverifiableError
+from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Finding, passed, tampered, unchecked
 from savepoint.core.verify import Lack
 from savepoint.store import evidence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, verify
+from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Witness, unchecked
 from savepoint.core.verify import Index, Lack, Names
 from savepoint.store import evidence

@@ -7,10 +7,11 @@ of core, the layout, and bounded reading. A test holds it to that.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import verdicts, verify
 from savepoint.core.errors import DiskError
+from savepoint.core.named import NamedTuple
 from savepoint.store import evidence, housekeeping
 from savepoint.store.contents import PACK_FILE_BYTES, PackReader
 from savepoint.store.examine import Examination, relative

@@ -6,11 +6,12 @@ Shares no code with what writes these files.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import MalformedError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, parse
 from savepoint.core.verify import Lack
 from savepoint.store import evidence

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
@@ -17,6 +17,7 @@ from savepoint.core.errors import (
     SavepointError,
     UnsupportedFormatError,
 )
+from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
 from savepoint.store.lines import line_at, session_member

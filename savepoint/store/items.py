@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Verdict
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from os.path import join
-from typing import NamedTuple
 
 from savepoint.core import spelling
+from savepoint.core.named import NamedTuple
 
 SNAPSHOT_FOLDER = "logs/precompact-saves"
 INDEX_FILE = "logs/precompact-savepoint.jsonl"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import DiskError, MalformedError, NoStoreError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import parse
 from savepoint.store import index, registry
 from savepoint.store.files import open_regular

@@ -8,10 +8,11 @@ were read but no key could sign, the draft waits beside the note.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import record, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import DiskError
+from savepoint.core.named import NamedTuple
 from savepoint.core.verify import Index
 from savepoint.store import examine, index, journal, keyring, trusted
 from savepoint.store.index import Position, Tail

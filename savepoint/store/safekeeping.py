@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import KeyFileError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from savepoint.core.strict_json import dump, parse_canonical
 from savepoint.store import agekeys, backup, durable, index, keyring, savepoints, trusted

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot
 from savepoint.core.errors import SavepointError, SelectorError, TamperedError, UsageError
+from savepoint.core.named import NamedTuple
 from savepoint.store import index
 from savepoint.store.files import read_bounded
 from savepoint.store.packs import read_segment

@@ -10,10 +10,11 @@ import functools
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable

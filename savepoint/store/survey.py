@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

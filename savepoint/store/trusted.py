@@ -5,11 +5,12 @@ lies outside the store, and each of its numbers only rises (TUF does the same wi
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import MalformedError
+from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable
 from savepoint.store.files import read_bounded

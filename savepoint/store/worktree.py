@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.store.files import read_bounded
 
 

@@ -5,9 +5,10 @@ there is no queue to lose; only the attempts at them are remembered (outbox.py).
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint.core import limits
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer.repository import Repository
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ and a push.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, pushed, repository
 from savepoint.store import config
 from savepoint.work.jobs import Job

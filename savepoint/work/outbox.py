@@ -10,10 +10,11 @@ import os
 import random
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.store.locks import Lock
 from savepoint.work.outbox import Outbox
 

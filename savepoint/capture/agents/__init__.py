@@ -6,7 +6,7 @@ a cost of the new bytes alone, and it never raises on what an agent wrote.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from savepoint.core.named import NamedTuple
 
 
 class Span(NamedTuple):

@@ -7,10 +7,9 @@ records embed whole records of others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from savepoint.capture.agents.claude_lines import clean
 from savepoint.core import limits
+from savepoint.core.named import NamedTuple
 
 _ATTACHED = {
     "file": "filename",

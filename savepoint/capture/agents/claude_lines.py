@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
 from savepoint.core import limits
+from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 
 LINKED = b'{"parentUuid":"'
