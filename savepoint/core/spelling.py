@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
@@ -130,7 +129,7 @@ class Instance(NamedTuple):
         name = match[1] if match else ""
         if not match or not 1 <= len(name) <= limits.INSTANCE_NAME_CHARS or name != name.strip():
             raise MalformedError(f"not an instance id like 'Gabriel #215': {text[:80]!r}")
-        if unicodedata.normalize("NFC", name) != name or any(map(_is_control, name)):
+        if not _is_clean(name):
             raise MalformedError(f"instance name is not NFC or has control characters: {name!r}")
         return cls(name, int(match[2]))
 
@@ -141,8 +140,15 @@ class Instance(NamedTuple):
         return f"{words or 'x'}-{authority[:4].hex()}"
 
 
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+def _is_clean(name: str) -> bool:
+    """Is it in NFC and without control characters?"""
+    if name.isascii():
+        return name.isprintable()
+    import unicodedata  # costs the hook; few names need it
+
+    kinds = map(unicodedata.category, name)
+    is_nfc = unicodedata.is_normalized("NFC", name)
+    return is_nfc and not any(kind in ("Cc", "Cs", "Zl", "Zp") for kind in kinds)
 
 
 def is_session_key(text: str) -> bool:

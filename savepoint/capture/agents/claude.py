@@ -1,4 +1,7 @@
-"""Claude Code's adapter (members: adapter.py). Clients 2.0.64 to 2.1.332."""
+"""Claude Code's adapter (members: adapter.py). Clients 2.0.64 to 2.1.332.
+
+What reads records is imported when there are some: most fires find nothing new.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from savepoint.capture.agents import ReadNote, Tokens, claude_facts, claude_lines
+from savepoint.capture.agents import ReadNote, Tokens
 from savepoint.capture.agents.claude_places import (
     companions,
     newest_session,
@@ -49,6 +52,8 @@ def tokens(scan: Fold, line: bytes | None, window: Window) -> Tokens:
     min(model's window, compaction window) - 33,000 (measured: claude-e2e.md 4); None where the
     caller knows no window and the model's name tells none.
     """
+    from savepoint.capture.agents import claude_facts
+
     counts = [claude_facts.used_tokens(record) for record in _records(line)]
     used = next((count for count in reversed(counts) if count is not None), None)
     size, origin = _window(scan.model, window)
@@ -67,6 +72,8 @@ def environment_window(environment: Mapping[str, str]) -> int | None:
 
 def todos(scan: Fold, line: bytes | None) -> list[str]:
     """What is still open: of the last list of todos, and of the tasks that newer clients keep."""
+    from savepoint.capture.agents import claude_facts
+
     lists = [claude_facts.todo_list(record) for record in _records(line)]
     last = next((listed for listed in reversed(lists) if listed is not None), [])
     items = [claude_facts.open_todo(item) for item in last]
@@ -81,6 +88,8 @@ def read_note(line: bytes, path: str) -> ReadNote | None:
     """What the record showed of `path`; None where it holds no content of it: an edit, an image, a
     read again of what had not changed (since client 2.1.86).
     """
+    from savepoint.capture.agents import claude_facts
+
     for record in reversed(_records(line)):
         shown = claude_facts.shown_text(record)
         if shown is not None and shown.path == path:
@@ -96,6 +105,8 @@ def session_id(scan: Fold, path_stem: str) -> str | None:
 
 
 def _records(line: bytes | None) -> list[Record]:
+    from savepoint.capture.agents import claude_lines
+
     return [] if line is None else claude_lines.objects(line)[0]
 
 

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from savepoint.capture.agents import Companions, claude_facts, claude_lines
+from savepoint.capture.agents import Companions
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
@@ -230,6 +230,8 @@ def _first_session(path: str) -> str | None:
 
 
 def _member(line: bytes, key: str) -> str | None:
+    from savepoint.capture.agents import claude_facts, claude_lines
+
     records, _ = claude_lines.objects(line)
     return claude_facts.name(records[0].get(key)) if records else None
 

@@ -1,19 +1,20 @@
 """The fold over a Claude Code transcript: counts, and where the lines are that say something.
 
-The state is bounded whatever is fed. How a piece of new bytes is walked: claude_walk.
+The state is bounded whatever is fed. How a piece of new bytes is walked: claude_walk, which is
+imported when there are some: most fires find nothing new.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from savepoint.capture.agents import FileNote, Span, claude_facts, claude_lines, claude_state
-from savepoint.capture.agents.claude_walk import Walk
+from savepoint.capture.agents import claude_state
 from savepoint.core import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from savepoint.capture.agents import FileNote, Span
     from savepoint.capture.agents.claude_facts import Record, Task
     from savepoint.capture.agents.claude_lines import Head
     from savepoint.core.strict_json import Json
@@ -49,6 +50,8 @@ class Scan:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes; they may start and stop within a line."""
+        from savepoint.capture.agents.claude_walk import Walk
+
         start = 0
         if self.unended:
             start = data.find(b"\n") + 1
@@ -87,6 +90,8 @@ class Scan:
 
     def learn(self, record: Record, span: Span) -> None:
         """What a record says by itself, other than what counts, usage and files are made of."""
+        from savepoint.capture.agents import claude_facts
+
         if claude_facts.todo_list(record) is not None:
             self.todos = span
         told, complete = claude_facts.tasks(record)
@@ -96,6 +101,8 @@ class Scan:
 
     def learn_call(self, identity: bytes, path: bytes) -> None:
         """The id of a call and the path that it reads, both as JSON strings without quotes."""
+        from savepoint.capture.agents import claude_facts, claude_lines
+
         call = claude_facts.name(claude_lines.string(identity))
         reads = claude_facts.path_of(claude_lines.string(path))
         if call and reads:
@@ -128,6 +135,8 @@ class Scan:
 
     def take_long(self, ends: bytes, length: int) -> None:
         """Count a line too long to be kept by its two ends; it tells no facts."""
+        from savepoint.capture.agents import claude_lines
+
         self.records += 1
         self.torn = 0 if ends.endswith(b"}") else length
         kind, session = (None, None) if self.torn else claude_lines.tell(ends)
@@ -155,6 +164,9 @@ class Scan:
 
     def take_held(self, *, ended: bool) -> None:
         """Take the held line. One that has not ended is not believed without parsing it."""
+        from savepoint.capture.agents import claude_lines
+        from savepoint.capture.agents.claude_walk import Walk
+
         line, length = b"".join(self.held), self.unended
         self.held, self.unended = [], 0
         if length > len(line):
