@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from savepoint import save
 from savepoint.core import limits, record, snapshot
 from savepoint.core.errors import DeadlineError, DiskError, MalformedError, SavepointError
-from savepoint.store import config, durable, index, savepoints, sessions
+from savepoint.store import config, durable, savepoints, sessions
 from savepoint.store.files import open_regular, read_at
+from savepoint.store.lines import line_at
 from savepoint.store.locks import Lock
 from savepoint.store.pending import Note
 from savepoint.work import requests
@@ -95,7 +96,7 @@ def _note(store: Store, key: str, last: Session) -> Note:
     session_id, project, cwd = key, config.load(store).projects[0].path, ""
     with suppress(SavepointError):  # a damaged snapshot; verify names it
         paths = store.instance(last.instance)
-        one = record.parse(index.line_at(paths, last.offset))
+        one = record.parse(line_at(paths, last.offset))
         document = savepoints.open_snapshot(paths, one).document
         session_id = _text(document, ("conversation_history", "session_id")) or session_id
         project = _text(document, ("git_state", "roots", "project")) or project
