@@ -12,6 +12,7 @@ import typer
 from savepoint.cli import options, passphrase, place, terminal
 from savepoint.core import limits, spelling
 from savepoint.core.errors import KeyFileError, OutputExistsError, SavepointError
+from savepoint.core.keys import public_key
 from savepoint.core.spelling import Instance
 from savepoint.gitlayer import remote_url
 from savepoint.store import agekeys, durable, index, keyring, safekeeping, savepoints
@@ -35,7 +36,7 @@ app = typer.Typer(
 
 @app.command("show")
 def show(as_json: options.AsJson = False, project: options.Project = ".") -> None:
-    """Show the store's keys and recipients, and whether they are backed up. No secret is shown."""
+    """Show keys, recipients and whether there is a backup; no secret."""
     at = place.find(project)
     value = _shown(at)
     if as_json:
@@ -56,7 +57,7 @@ def backup(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Write all that is needed to sign and to read again into one file, under a passphrase."""
+    """Write all secrets of the store into one encrypted file."""
     at = place.find(project)
     target = place.output(output)
     if os.path.lexists(target) and not force:
@@ -80,7 +81,7 @@ def restore(
     passphrase_file: passphrase.File = "",
     as_json: options.AsJson = False,
 ) -> None:
-    """Put the keys of a backup where they were, also on a machine that has nothing else."""
+    """Put the keys of a backup back where they were."""
     sealed = kept_in.read(file)
     secret = passphrase.get(passphrase_file, twice=False)
     with terminal.busy("decrypting"):
@@ -101,20 +102,23 @@ def add_recipient(
         str,
         typer.Argument(metavar="RECIPIENT", help="A public key: age1… or 'ssh-ed25519 AAAA…'."),
     ],
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Let the owner of another key open what is committed from now on."""
+    """Let another key open what is committed from now on."""
     at = place.find(project)
     with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
         is_new = agekeys.add_recipient(at.store, recipient)
-    count = terminal.counted(len(agekeys.recipient_lines(at.store)), "key")
-    if not is_new:
-        terminal.say(f"savepoints are encrypted to that key already, one of {count}")
-        return
-    terminal.say(f"what is committed from now on is encrypted to {count}")
-    terminal.note("older commits are not encrypted again: the new key does not open them")
-    if safekeeping.backed_up(at.store) is not None:
-        terminal.note("the backup of the keys does not know it; `savepoint keys backup` makes one")
+    lines = agekeys.recipient_lines(at.store)
+    if as_json:
+        terminal.document({"added": is_new, "recipients": list(lines)})
+    else:
+        what = "is encrypted to it too from now on" if is_new else "was encrypted to it already"
+        terminal.say(f"what is committed {what}: {terminal.counted(len(lines), 'key')} in all")
+    if is_new:
+        terminal.note("older commits are not encrypted again: the new key does not open them")
+    if is_new and safekeeping.backed_up(at.store) is not None:
+        terminal.note("the backup does not know it; `savepoint keys backup` makes one that does")
 
 
 def _shown(at: place.Place) -> dict[str, Json]:
@@ -123,7 +127,7 @@ def _shown(at: place.Place) -> dict[str, Json]:
     return {
         "store": store.id,
         "path": store.keys,
-        "instances": [_instance(one, at.paths.slug) for one in savepoints.instances(store)],
+        "instances": [_instance(one, at.paths.slug) for one in _instances(store)],
         "roots": [_file(path, partial(keyring.read_seed, path)) for path in _roots(store)],
         "identity": _file(store.age_identity, lambda: agekeys.identities(store)),
         "recipients_file": _file(store.recipients, lambda: _check_recipients(store)),
@@ -133,17 +137,31 @@ def _shown(at: place.Place) -> dict[str, Json]:
     }
 
 
+def _instances(store: Store) -> list[InstancePaths]:
+    """Those that have records, and those of which only the key is there, as after a restore."""
+    slugs = {one.slug for one in savepoints.instances(store)} | keyring.slugs(store)
+    return [store.instance(slug) for slug in sorted(slugs)]
+
+
 def _instance(paths: InstancePaths, current: str) -> Json:
     birth, name = index.birth(paths), savepoints.name_of(paths)
     return {
         "instance": name or None,
         "number": Instance.parse(name).number if name else None,
-        "key": spelling.base58(birth.signer) if birth else None,
+        "key": spelling.base58(birth.signer) if birth else _key(paths),
         "key_prefix": paths.slug[-8:],
         "slug": paths.slug,
         "current": paths.slug == current,
         "file": _file(paths.authority, lambda: keyring.authority(paths)),
     }
+
+
+def _key(paths: InstancePaths) -> str | None:
+    """The public half of the key file, where no record tells it."""
+    try:
+        return spelling.base58(public_key(keyring.authority(paths)))
+    except KeyFileError:
+        return None
 
 
 def _file(path: str, check: Callable[[], object]) -> Json:
@@ -182,7 +200,7 @@ def _print(shown: dict[str, Any]) -> None:
         name = one["instance"] or one["slug"]
         mark = ", the current one" if one["current"] else ""
         terminal.say(f"  {name} (key {one['key_prefix']}){mark}")
-        terminal.say(f"    key       {one['key'] or 'unknown: its birth record cannot be read'}")
+        terminal.say(f"    key       {one['key'] or 'unknown'}")
         _print_file("    file      ", one["file"])
     for one in shown["roots"]:
         _print_file("  root        ", one)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths, Store
 
 ROOT_FILE = late(r"root(\.[1-9][0-9]{0,8})?\.seed")  # in the folder of keys
+_AUTHORITY_FILE = late(r"([a-z0-9-]+-[0-9a-f]{8})\.json")
 _OTHERS = 0o077  # permission bits that no key file may have
 _KEYPAIR_BYTES = 4 * limits.KIB  # a Solana keypair file has at most some 350
 
@@ -43,14 +44,23 @@ def root_files(store: Store) -> list[str]:
 
     Raises KeyFileError.
     """
-    names = {os.path.basename(store.root_seed)}
+    names = {os.path.basename(store.root_seed), *filter(ROOT_FILE.fullmatch, _names(store))}
+    return [os.path.join(store.keys, name) for name in sorted(names)]
+
+
+def slugs(store: Store) -> set[str]:
+    """The instances that have a file for their key. Raises KeyFileError."""
+    found = map(_AUTHORITY_FILE.fullmatch, _names(store))
+    return {one[1] for one in found if one}
+
+
+def _names(store: Store) -> list[str]:
     try:
-        names.update(name for name in os.listdir(store.keys) if ROOT_FILE.fullmatch(name))
+        return os.listdir(store.keys)
     except FileNotFoundError:
-        pass
+        return []
     except OSError as failure:
         raise KeyFileError(f"{store.keys}: {failure.strerror}") from None
-    return [os.path.join(store.keys, name) for name in sorted(names)]
 
 
 def read_seed(path: str) -> bytes:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import KeyFileError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.patterns import late
 from savepoint.core.strict_json import dump, parse_canonical
 from savepoint.store import agekeys, backup, durable, index, keyring, savepoints, trusted
 from savepoint.store.backup import Backup, Member
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Home, InstancePaths, Store
     from savepoint.store.trusted import TrustedHead
 
-_AUTHORITY_FILE = late(r"([a-z0-9-]+-[0-9a-f]{8})\.json")
 _NOTE = schema.members(
     {
         "v": schema.one_of(1),
@@ -74,7 +72,7 @@ def take(store: Store, chosen: Config, now: int) -> Taken:
         identity=agekeys.text(store.age_identity),
         recipients=agekeys.text(store.recipients),
     )
-    return Taken(made, tuple(sorted((known.keys() | _with_a_key(store)) - good.keys())))
+    return Taken(made, tuple(sorted((known.keys() | keyring.slugs(store)) - good.keys())))
 
 
 def note_made(store: Store, made: Backup) -> None:
@@ -205,12 +203,6 @@ def _member(paths: InstancePaths) -> Member | None:
         return None
     nonce = bytes.fromhex(str(birth.body["nonce"]))
     return Member(birth.instance, nonce, birth.signer, trusted.load(paths))
-
-
-def _with_a_key(store: Store) -> set[str]:
-    """Slugs of the instances whose key file is there."""
-    found = map(_AUTHORITY_FILE.fullmatch, os.listdir(store.keys))
-    return {one[1] for one in found if one}
 
 
 def _fingerprint(roots: dict[str, bytes], identity: bytes) -> str:

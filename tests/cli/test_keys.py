@@ -1,0 +1,658 @@
+"""`savepoint keys`: show, backup, restore, add-recipient; and that no secret ever leaves them."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import pty
+import re
+import subprocess
+import termios
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyrage  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from savepoint.core import limits, spelling
+from savepoint.store import agekeys, backup, config, keyring, safekeeping, trusted
+from tests.cli.scene import COMMAND, OTHER_SESSION, Scene, program
+from tests.gitlayer.test_by_hand import recover
+from tests.store import scrypt_age
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint.store.layout import Store
+
+WORD = "correct horse battery staple"
+MOMENT = 50  # seconds; scrypt takes two or three
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backups that take no seconds: the same format, with less work."""
+    monkeypatch.setattr(backup, "seal", scrypt_age.seal)
+
+
+@pytest.fixture
+def word(tmp_path: Path) -> str:
+    """The path of a file with the passphrase."""
+    path = tmp_path / "passphrase"
+    path.write_text(f"{WORD}\n")
+    path.chmod(0o600)
+    return str(path)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """Where the backup goes."""
+    return tmp_path / "keys.age"
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """From now on all happens on another machine."""
+    home = folder / "elsewhere"
+    monkeypatch.setenv("SAVEPOINT_HOME", str(home / ".savepoint"))
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+# show
+
+
+def test_show(cli: Scene) -> None:
+    store = cli.paths.store
+    shown = cli.good("keys", "show", "--json").json
+    (one,) = shown["instances"]
+    assert {name: one[name] for name in ("instance", "number", "slug", "current")} == {
+        "instance": "Gabriel #215",
+        "number": 215,
+        "slug": cli.paths.slug,
+        "current": True,
+    }
+    key = spelling.key_bytes(one["key"])
+    assert one["key_prefix"] == key[:4].hex() == cli.paths.slug[-8:]
+    assert one["file"] == {"path": cli.paths.authority, "safe": True, "problem": None}
+    assert [one["path"] for one in shown["roots"]] == [store.root_seed]
+    (recipient,) = shown["recipients"]
+    assert f"# public key: {recipient}\n" in Path(store.age_identity).read_text()
+    assert (shown["backed_up"], shown["backup_made"]) == (False, None)
+    ran = cli.good("keys", "show")
+    for told in (one["key"], recipient, store.root_seed, "Gabriel #215 (key"):
+        assert told in ran.text
+    assert "KEYS NOT BACKED UP" in ran.err
+
+
+def _loosen(path: str) -> None:
+    os.chmod(path, 0o644)
+
+
+def _empty(path: str) -> None:
+    Path(path).write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [os.unlink, _loosen, _empty])
+def test_show_says_which_file_is_not_safe(cli: Scene, spoil: Callable[[str], None]) -> None:
+    store = cli.paths.store
+    for path in (cli.paths.authority, store.root_seed, store.age_identity, store.recipients):
+        spoil(path)
+    shown = cli.good("keys", "show", "--json").json
+    files = [shown["instances"][0]["file"], *shown["roots"], shown["identity"]]
+    for file in (*files, shown["recipients_file"]):
+        assert not file["safe"]
+        assert file["problem"]
+    assert shown["recipients"] == []
+    assert "root.seed" in cli.good("keys", "show").text
+
+
+def test_show_misses_the_stores_own_key_among_the_recipients(cli: Scene) -> None:
+    other = pyrage.x25519.Identity.generate().to_public()
+    Path(cli.paths.store.recipients).write_text(f"{other}\n")
+    problem = cli.good("keys", "show", "--json").json["recipients_file"]["problem"]
+    assert "does not name the key" in problem
+
+
+# backup
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_note_goes_with_a_backup_and_comes_back_with_a_new_root(
+    cli: Scene, word: str, target: Path
+) -> None:
+    def noted() -> list[bool]:
+        checks = {one["name"]: one["result"] for one in cli("doctor", "--json").json["checks"]}
+        told = [cli.good(name).err for name in ("status", "init")]
+        return [
+            checks["backup"] == "warn",
+            not cli.good("status", "--json").json["keys_backed_up"],
+            *("KEYS NOT BACKED UP" in text for text in told),
+        ]
+
+    assert noted() == [True] * 4
+    made = cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word, "--json").json
+    assert (made["file"], made["bytes"]) == (str(target), target.stat().st_size)
+    assert (made["instances"], made["left_out"]) == ([cli.paths.slug], [])
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert noted() == [False] * 4
+    assert cli.good("keys", "show", "--json").json["backup_made"] == made["created"]
+    os.rename(cli.paths.store.root_seed, Path(cli.paths.store.keys, "root.1.seed"))
+    keyring.create_root(cli.paths.store)
+    assert noted() == [True] * 4
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_file_that_is_there_is_never_replaced_unasked(
+    cli: Scene, word: str, target: Path
+) -> None:
+    """deja-vu#725."""
+    command = ("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    target.write_bytes(b"precious")
+    ran = cli(*command)
+    assert (ran.code, target.read_bytes()) == (1, b"precious")
+    assert "--force" in ran.err
+    assert "KEYS NOT BACKED UP" in cli.good("status").err
+    cli.good(*command, "--force")
+    document = backup.unseal(target.read_bytes(), WORD, "")
+    assert backup.parse(document).store == cli.paths.store.id
+    link = target.with_name("link")
+    link.symlink_to("precious")
+    assert cli("keys", "backup", "-o", str(link), "--passphrase-file", word, "--force").code == 1
+    assert link.is_symlink()
+    nowhere = str(target.parent / "no" / "keys.age")
+    assert cli("keys", "backup", "-o", nowhere, "--passphrase-file", word).code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "code"),
+    [
+        (None, 0, 2),
+        (b"x\n", 0o640, 12),
+        (b"x\n", 0o604, 12),
+        (b"", 0o600, 12),
+        (b"\n", 0o600, 12),
+        (b"one\ntwo\n", 0o600, 12),
+        (b"\xff\n", 0o600, 12),
+        (b"x" * (limits.PASSPHRASE_BYTES + 1), 0o600, 12),
+    ],
+)
+def test_passphrase_files_that_are_refused(
+    cli: Scene, tmp_path: Path, target: Path, text: bytes | None, mode: int, code: int
+) -> None:
+    path = tmp_path / "word"
+    if text is not None:
+        path.write_bytes(text)
+        path.chmod(mode)
+    for command in (("backup", "-o", str(target)), ("restore", str(tmp_path / "some"))):
+        (tmp_path / "some").write_bytes(b"x")
+        ran = cli("keys", *command, "--passphrase-file", str(path))
+        assert ran.code == code
+        assert str(path) in ran.err
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("data", [f"{WORD}\r\n", WORD])
+def test_line_ends_of_a_passphrase_file_are_no_part_of_it(
+    cli: Scene, word: str, target: Path, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def seal(_document: bytes, passphrase: str) -> bytes:
+        given.append(passphrase)
+        return b""
+
+    monkeypatch.setattr(backup, "seal", seal)
+    Path(word).write_bytes(data.encode())
+    cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    assert given == [WORD]
+
+
+def test_without_a_terminal_nothing_is_asked(cli: Scene, target: Path) -> None:
+    """Not from what a pipe holds either: that is no passphrase that somebody typed unseen."""
+    done = subprocess.run(
+        [*COMMAND, "keys", "backup", "-o", str(target)],
+        cwd=cli.project,
+        input=b"secret\nsecret\n",
+        capture_output=True,
+        start_new_session=True,  # no terminal of the test's own
+        check=False,
+        timeout=MOMENT,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--passphrase-file" in done.stderr
+    assert b"secret" not in done.stderr
+    assert not target.exists()
+
+
+class Typed(NamedTuple):
+    """What became of a command at a terminal."""
+
+    code: int
+    out: str
+    screen: str  # what the terminal showed
+
+
+def at_terminal(command: list[str], cwd: Path, *answers: str) -> Typed:
+    """Run a program with a terminal of its own, and answer its questions."""
+    ours, theirs = pty.openpty()
+
+    def take_over() -> None:
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    running = subprocess.Popen(
+        command,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=take_over,  # noqa: PLW1509  # no thread runs
+        pass_fds=[theirs],
+    )
+    os.close(theirs)
+    screen = b""
+    for answer in answers:
+        while not screen.endswith(b": "):
+            screen += os.read(ours, 1)
+        os.write(ours, answer.encode() + b"\n")
+        screen += os.read(ours, 1)
+    out, _ = running.communicate(timeout=MOMENT)
+    os.close(ours)
+    return Typed(running.returncode, out.decode(), screen.decode())
+
+
+def test_passphrases_that_differ_or_are_empty(cli: Scene, target: Path) -> None:
+    command = [*COMMAND, "keys", "backup", "-o", str(target)]
+    ran = at_terminal(command, cli.project, "tiptop", "tiptap")
+    assert (ran.code, target.exists()) == (2, False)
+    assert "differ" in ran.out
+    assert "tip" not in ran.out + ran.screen
+    assert at_terminal(command, cli.project, "").code == 2
+
+
+@pytest.mark.usefixtures("age")
+def test_typed_at_a_terminal_and_opened_by_stock_age(cli: Scene, target: Path) -> None:
+    command = [*COMMAND, "keys", "backup", "-o", str(target)]
+    ran = at_terminal(command, cli.project, WORD, WORD)
+    assert ran.code == 0, ran.out
+    assert WORD not in ran.out + ran.screen
+    plain = target.with_name("plain")
+    done = at_terminal(["age", "-d", "-o", str(plain), str(target)], cli.project, WORD)
+    assert done.code == 0, done.out
+    kept = backup.parse(plain.read_bytes())
+    assert kept.roots["root.seed"] == keyring.root_seed(cli.paths.store)
+
+
+def test_keys_that_would_bring_nothing_back_are_not_backed_up(
+    cli: Scene, word: str, target: Path
+) -> None:
+    Path(cli.paths.store.root_seed).write_bytes(bytes(32))
+    ran = cli("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    assert (ran.code, target.exists()) == (12, False)
+    assert "does not give the key" in ran.err
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_instance_that_is_not_in_the_backup_is_named(
+    cli: Scene, word: str, target: Path
+) -> None:
+    stray = Path(cli.paths.store.keys, "gabriel-217-00112233.json")
+    stray.write_bytes(b"[]")
+    ran = cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word, "--json")
+    assert ran.json["left_out"] == ["gabriel-217-00112233"]
+    assert "note: gabriel-217-00112233 is not in it" in ran.err
+
+
+# restore
+
+
+@pytest.mark.usefixtures("quick")
+def test_restore(
+    cli: Scene, word: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.created()
+    store = cli.paths.store
+    config.load(store)._replace(remote="https://token@example.org/x.git").save(store)
+    cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    before = trusted.load(cli.paths)
+    paths = cli.paths
+    elsewhere(monkeypatch, tmp_path)
+    command = ("keys", "restore", str(target), "--passphrase-file", word)
+    ran = cli.good(*command)
+    assert "Gabriel #215 (key" in ran.text
+    assert "https://example.org/x.git" in ran.text
+    assert "token" not in ran.text + ran.err
+    assert f"savepoint init --adopt {store.id[:8]}" in ran.err
+    there = cli.home.store(store.id).instance(paths.slug)
+    assert keyring.authority(there) == keyring.authority(paths)
+    assert trusted.load(there) == before
+    again = cli.good(*command, "--json")
+    assert again.json["written"] == []
+    assert len(again.json["kept"]) == 3
+    assert again.json["remote"] == "https://example.org/x.git"
+    assert again.err == ""
+    cli.good("init", "--adopt", store.id)
+    shown = cli.good("keys", "show", "--json").json
+    assert (shown["backed_up"], shown["instances"][0]["key_prefix"]) == (True, paths.slug[-8:])
+
+
+def test_restore_of_what_does_not_open(
+    cli: Scene, word: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = safekeeping.take(cli.paths.store, config.load(cli.paths.store), 0)
+    sealed = scrypt_age.seal(taken.backup.to_bytes(), "another passphrase")
+    home = elsewhere(monkeypatch, tmp_path)
+    command = ("keys", "restore", str(target), "--passphrase-file", word)
+    assert cli(*command).code == 2
+    target.write_bytes(sealed)
+    ran = cli(*command)
+    assert ran.code == 12
+    assert "the passphrase does not open" in ran.err
+    assert "savepoint: hint: type it as it was" in ran.err
+    sealed = scrypt_age.seal(taken.backup.to_bytes(), WORD)
+    for data in (sealed[:-1], sealed[:-1] + b"?", b"", b"no backup", scrypt_age.seal(b"{}", WORD)):
+        target.write_bytes(data)
+        ran = cli(*command, "--json")
+        assert ran.code == ran.json["error"]["code"] == 20
+        assert ran.json["error"]["hint"]
+    target.write_bytes(scrypt_age.seal(b'{"v":2}', WORD))
+    assert cli(*command).code == 23
+    assert not home.exists()
+
+
+@pytest.mark.usefixtures("quick")
+def test_restore_never_replaces_a_key(
+    cli: Scene, word: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    root = Path(cli.paths.store.root_seed)
+    root.write_bytes(bytes(32))
+    ran = cli("keys", "restore", str(target), "--passphrase-file", word)
+    assert (ran.code, root.read_bytes()) == (12, bytes(32))
+    assert "holds another key" in ran.err
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.usefixtures("age", "zstd")
+def test_every_transcript_comes_back_from_the_backup_and_a_clone(
+    cli: Scene, word: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine is lost. What is left: the backup, a clone, the README in each commit."""
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
+    saved: list[bytes] = []
+    for number in range(3):
+        session = OTHER_SESSION if number == 1 else cli.transcript.stem
+        path = cli.say(f"message {number} {os.urandom(40_000).hex()}", session=session)
+        cli.created("--transcript", str(path))
+        saved.append(path.read_bytes())
+    store, slug = cli.paths.store, cli.paths.slug
+    git = ["git", f"--git-dir={store.repository}"]
+    subprocess.run([*git, "push", "-q", str(remote), "refs/heads/*:refs/heads/*"], check=True)
+    config.load(store)._replace(remote=str(remote)).save(store)
+    cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word)
+
+    home = elsewhere(monkeypatch, tmp_path)
+    ran = cli.good("keys", "restore", str(target), "--passphrase-file", word, "--json")
+    identity = Path(ran.json["path"], "age-identity.txt")
+    assert identity.is_relative_to(home)
+    clone = tmp_path / "clone"
+    branch = f"savepoints/{slug}"
+    command = ["git", "clone", "-q", "--branch", branch, ran.json["remote"], str(clone)]
+    subprocess.run(command, check=True)
+    listed = ["git", "-C", str(clone), "rev-list", "--reverse", "HEAD"]
+    commits = subprocess.run(listed, check=True, capture_output=True, text=True).stdout.split()
+    assert len(commits) == len(saved)
+    for commit, transcript in zip(commits, saved, strict=True):
+        subprocess.run(["git", "-C", str(clone), "checkout", "-q", commit], check=True)
+        done = recover(clone, identity)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (clone / "recovered/1").read_bytes() == transcript
+        subprocess.run(["git", "-C", str(clone), "clean", "-fdxq"], check=True)
+
+
+# add-recipient
+
+
+def ssh_key(folder: Path, kind: str = "ed25519") -> Path:
+    """A key pair as people have them; the path of its private half."""
+    path = folder / f"id_{kind}"
+    command = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "ada@example.org", "-f", str(path)]
+    subprocess.run(command, check=True)
+    return path
+
+
+def test_what_is_committed_afterwards_opens_with_each_key(cli: Scene, tmp_path: Path) -> None:
+    store = cli.paths.store
+    mine = pyrage.x25519.Identity.generate()
+    key = ssh_key(tmp_path)
+    ran = cli.good("keys", "add-recipient", str(mine.to_public()))
+    assert "2 keys in all" in ran.text
+    assert "older commits are not encrypted again" in ran.err
+    public = key.with_suffix(".pub").read_text()
+    ran = cli.good("keys", "add-recipient", public, "--json")
+    assert ran.json["added"]
+    assert ran.json["recipients"][1:] == [str(mine.to_public()), public.strip()]
+    theirs = pyrage.ssh.Identity.from_buffer(key.read_bytes())
+    sealed = pyrage.encrypt(b"x", agekeys.recipients(store))
+    for identity in (mine, theirs, *agekeys.identities(store)):
+        assert pyrage.decrypt(sealed, [identity]) == b"x"
+    assert Path(store.recipients).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_same_key_twice_is_once(cli: Scene, tmp_path: Path) -> None:
+    public = ssh_key(tmp_path).with_suffix(".pub").read_text()
+    cli.good("keys", "add-recipient", public)
+    before = Path(cli.paths.store.recipients).read_bytes()
+    own = before.decode().splitlines()[0]
+    for same in (public, " ".join(public.split()[:2]), own, own.upper()):
+        ran = cli.good("keys", "add-recipient", same)
+        assert "already" in ran.text
+        assert ran.err == ""
+    assert Path(cli.paths.store.recipients).read_bytes() == before
+
+
+def test_what_an_owner_wrote_into_the_list_stays(cli: Scene) -> None:
+    path = Path(cli.paths.store.recipients)
+    path.write_text(f"# mine\n{path.read_text()}\n# no line end")
+    before = path.read_text()
+    other = str(pyrage.x25519.Identity.generate().to_public())
+    cli.good("keys", "add-recipient", other)
+    assert path.read_text() == f"{before}\n{other}\n"
+
+
+_AGE = "age1h3v5z5jcgxt5eldm504aegtzd8c2qldgke39g7vj6n79nstfqsjq4yg7pg"
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("", "no key"),
+        ("banana", "no key"),
+        ("ssh-ed25519", "not whole"),
+        ("ssh-ed25519 AAAA", "not whole"),
+        ("ssh-dss AAAA", "no key"),
+        ("ssh-rsa AAAA", "RUSTSEC-2023-0071"),
+        ("github:ada", "no key"),
+        (_AGE[:-1], "not whole"),
+        (_AGE[:-1] + "q", "not whole"),
+        (f"{_AGE} {_AGE}", "no key"),
+        (f"{_AGE}\n{_AGE}", "line end"),
+        ("ssh-ed25519 AAAA\x1b[2J", "control character"),
+        ("age1yubikey1qwerty", "plugin"),
+        ("age1pq1qwerty", "plugin"),
+        ("AGE-SECRET-KEY-1HUNTER2", "secret"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----HUNTER2", "secret"),
+    ],
+)
+def test_keys_that_are_refused(cli: Scene, key: str, why: str) -> None:
+    before = Path(cli.paths.store.recipients).read_bytes()
+    ran = cli("keys", "add-recipient", "--", key)
+    assert ran.code == 2
+    assert why in ran.err
+    assert "age1…" in ran.err
+    assert "HUNTER2" not in ran.err
+    assert Path(cli.paths.store.recipients).read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["rsa", "ecdsa"])
+def test_other_ssh_keys_are_refused(cli: Scene, tmp_path: Path, kind: str) -> None:
+    public = ssh_key(tmp_path, kind).with_suffix(".pub").read_text()
+    assert cli("keys", "add-recipient", public).code == 2
+
+
+def test_one_key_too_many(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RECIPIENTS", 1)
+    other = str(pyrage.x25519.Identity.generate().to_public())
+    ran = cli("keys", "add-recipient", other)
+    assert ran.code == 2
+    assert "is full" in ran.err
+
+
+def test_keys_added_at_once_are_all_there(cli: Scene) -> None:
+    new = [str(pyrage.x25519.Identity.generate().to_public()) for _ in range(4)]
+    running = [
+        threading.Thread(
+            target=program, args=("keys", "add-recipient", one), kwargs={"cwd": cli.project}
+        )
+        for one in new
+    ]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+    assert set(new) < set(agekeys.recipient_lines(cli.paths.store))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_backup_that_does_not_know_the_new_key_is_said(
+    cli: Scene, word: str, target: Path
+) -> None:
+    cli.good("keys", "backup", "-o", str(target), "--passphrase-file", word)
+    other = str(pyrage.x25519.Identity.generate().to_public())
+    assert "the backup does not know it" in cli.good("keys", "add-recipient", other).err
+    assert cli.good("status", "--json").json[
+        "keys_backed_up"
+    ]  # what it is for, it still brings back
+
+
+# secrets
+
+
+def spellings(secret: bytes) -> set[bytes]:
+    """Every way in which these bytes might be printed."""
+    numbers = [str(one) for one in secret]
+    encoded = base64.b64encode(secret)
+    return {
+        secret,
+        secret.hex().encode(),
+        secret.hex().upper().encode(),
+        spelling.base58(secret).encode(),
+        encoded.rstrip(b"="),
+        base64.urlsafe_b64encode(secret).rstrip(b"="),
+        ",".join(numbers).encode(),
+        ", ".join(numbers).encode(),
+        repr(secret)[2:-1].encode(),
+    }
+
+
+def bech32(text: str) -> bytes:
+    """The bytes of a secret in age's spelling."""
+    letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+    number = 0
+    for letter in text.lower().removeprefix("age-secret-key-1")[:52]:
+        number = number << 5 | letters.index(letter)
+    return (number >> 4).to_bytes(32, "big")
+
+
+def markers(store: Store, slug: str) -> set[bytes]:
+    """All spellings of the store's secrets and of the passphrase."""
+    (identity,) = map(str, agekeys.identities(store))
+    secrets = [keyring.root_seed(store), keyring.authority(store.instance(slug)), bech32(identity)]
+    assert (
+        str(pyrage.x25519.Identity.from_str(identity).to_public())
+        in Path(store.recipients).read_text()
+    )
+    found = set[bytes]().union(*map(spellings, secrets))
+    return found | {identity.encode(), identity.lower().encode(), WORD.encode()}
+
+
+def test_markers_are_found_in_what_holds_them(cli: Scene, word: str) -> None:
+    store, slug = cli.paths.store, cli.paths.slug
+    known = markers(store, slug)
+    for path in (store.root_seed, cli.paths.authority, store.age_identity, word):
+        assert any(one in Path(path).read_bytes() for one in known), path
+    taken = safekeeping.take(store, config.load(store), 0).backup.to_bytes()
+    assert sum(one in taken for one in known) >= 2
+
+
+def _watch(running: subprocess.Popen[bytes], seen: set[bytes]) -> None:
+    """Arguments and environment of a process and its children, until it ends."""
+    while running.poll() is None:
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = re.search(r"^PPid:\t(\d+)", (process / "status").read_text(), re.MULTILINE)
+                if {process.name, parent[1] if parent else ""} & {str(running.pid)}:
+                    seen.add((process / "cmdline").read_bytes())
+                    seen.add((process / "environ").read_bytes())
+            except OSError:
+                continue
+        time.sleep(0.01)
+
+
+def test_no_secret_in_output_errors_logs_arguments_or_git(
+    cli: Scene, word: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, slug = cli.paths.store, cli.paths.slug
+    known, seen = markers(store, slug), set[bytes]()
+    told: list[bytes] = []
+
+    def run(*arguments: str) -> int:
+        running = subprocess.Popen(
+            [*COMMAND, "--debug", "keys", *arguments],
+            cwd=cli.project,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        watching = threading.Thread(target=_watch, args=(running, seen))
+        watching.start()
+        told.extend(running.communicate(timeout=MOMENT))
+        watching.join()
+        return running.returncode
+
+    cli.created()
+    home, quick = Path(cli.home.path), target.with_name("quick")
+    taken = safekeeping.take(store, config.load(store), 0).backup
+    quick.write_bytes(scrypt_age.seal(taken.to_bytes(), WORD))
+    unlock = ("--passphrase-file", word)
+    assert run("backup", "-o", str(target), *unlock) == 0
+    assert run("backup", "-o", str(target), *unlock) == 1
+    assert run("show", "--json") == run("show") == 0
+    assert run("add-recipient", _AGE) == 0
+    assert run("restore", str(quick), *unlock) == 0
+    copies = {path: path.read_bytes() for path in Path(store.keys).iterdir()}
+    for path in copies:
+        path.write_bytes(copies[path].replace(b"1", b"2").replace(b"A", b"B")[::-1])
+    assert run("show", "--json") == 0
+    assert run("backup", "-o", f"{target}.2", *unlock) == 12
+    assert run("restore", str(quick), *unlock, "--json") == 12
+    for path, data in copies.items():
+        path.write_bytes(data)
+    monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "other"))
+    assert run("restore", str(quick), *unlock, "--json") == 0
+    watched = any(b"--passphrase-file" in one for one in seen)
+    assert watched or not Path("/proc/self/cmdline").exists()
+    places = [target.read_bytes(), *seen, *told]
+    places += [
+        path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and not path.is_relative_to(store.keys)
+    ]
+    git = ["git", f"--git-dir={store.repository}"]
+    listed = [*git, "cat-file", "--batch", "--batch-all-objects"]
+    places.append(subprocess.run(listed, check=True, capture_output=True).stdout)
+    assert len(places[-1]) > 1000
+    assert [one for one in known for place in places if one in place] == []
