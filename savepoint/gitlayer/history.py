@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint.core import limits
 from savepoint.gitlayer import repository
 
 if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
 
+_LOG_BYTES = 256 * limits.MIB  # of a line for each commit
 _NO = 1  # exit code of git for "it is not"
 
 
@@ -34,3 +36,11 @@ def leads_to(repo: Repository, older: str, newer: str) -> bool:
     if result.code == _NO and not result.problem:
         return False
     raise repository.failure(result)
+
+
+def by_record(repo: Repository, tip: str) -> dict[str, str]:
+    """Record hash → commit, as the trailers of a history say. Raises CommitError, DiskError."""
+    asked = "--format=%H %(trailers:key=Savepoint-Record,valueonly,separator=%x20)"
+    log = repo.run("log", "--topo-order", asked, tip, limit=_LOG_BYTES).decode("ascii", "replace")
+    pairs = [line.split(" ") for line in log.split("\n")]
+    return {pair[1]: pair[0] for pair in reversed(pairs) if len(pair) == 2}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import spelling
-from savepoint.core.errors import CommitError
-from savepoint.gitlayer import repository, tree
+from savepoint.core import limits, spelling
+from savepoint.core.errors import CommitError, MalformedError
+from savepoint.gitlayer import message, repository, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +42,7 @@ def blobs(repo: Repository, parent: Cursor | None, one: Record, wanted: set[str]
 def _places(repo: Repository, parent: Cursor | None, one: Record) -> Iterator[str]:
     if parent is not None:
         yield parent.commit
+        yield from _joined(repo, parent.commit)
     origin = one.body["from"]
     if not isinstance(origin, dict):
         return
@@ -49,6 +50,15 @@ def _places(repo: Repository, parent: Cursor | None, one: Record) -> Iterator[st
     for slug in _slugs(repo):
         if slug.endswith(f"-{key[:4].hex()}"):
             yield from commits_of(repo, slug, int(str(origin["seq"])))
+
+
+def _joined(repo: Repository, commit: str) -> tuple[str, ...]:
+    """The further parents of the commit of an accept record: our branch as it was before."""
+    try:
+        data = repo.run("cat-file", "commit", commit, limit=limits.COMMIT_BYTES)
+        return message.parse(data).parents[1:]
+    except (CommitError, MalformedError):
+        return ()
 
 
 def commits_of(repo: Repository, slug: str, seq: int) -> list[str]:

@@ -86,10 +86,14 @@ def next_step(repo: Repository, start: str | None, end: str) -> tuple[Step, int]
     if total <= limits.PUSH_STEP_BYTES:
         return Step(end, total), total
     step: Step | None = None
+    done = 0
+    leading_on = _leading_on(repo, wanted)
     for commit, size in _sizes(repo, wanted):
-        if step is not None and step.size + size > limits.PUSH_STEP_BYTES:
+        done += size
+        if step is not None and done > limits.PUSH_STEP_BYTES:
             break
-        step = Step(commit, size + (step.size if step else 0))
+        if commit in leading_on:
+            step = Step(commit, done)
     if step is None:
         raise CommitError(f"git lists no commit up to {end}")
     return step, total
@@ -99,12 +103,16 @@ def _looked(remote: Remote, paths: InstancePaths) -> Tips:
     """What the remote has, if it may be pushed to; and that is remembered."""
     tips = tip.look(remote, paths)
     tip.check(remote, paths, tips)
-    if tips.remote is not None and not _is_noted(remote, paths, tips.remote):
+    if tips.remote is None or _is_noted(remote, paths, tips.remote):
+        return tips
+    try:
         at = cursor.at_commit(remote.repo, tips.remote)
-        with Lock(paths.store.lock, remote.repo.deadline):
-            if config.load(paths.store).remote != remote.url.text:
-                raise RemoteUnreachableError(f"{remote.url.shown} is no longer the remote")
-            pushed.note(remote.repo, paths, at)
+    except CommitError:
+        return tips  # no savepoint: somebody else's, which was accepted; ours is pushed over it
+    with Lock(paths.store.lock, remote.repo.deadline):
+        if config.load(paths.store).remote != remote.url.text:
+            raise RemoteUnreachableError(f"{remote.url.shown} is no longer the remote")
+        pushed.note(remote.repo, paths, at)
     return tips
 
 
@@ -117,6 +125,15 @@ def _is_noted(remote: Remote, paths: InstancePaths, commit: str) -> bool:
 def _is_late(repo: Repository) -> bool:
     """Is there no time for another step?"""
     return time.monotonic() + limits.PUSH_STEP_SECONDS > repo.deadline
+
+
+def _leading_on(repo: Repository, wanted: tuple[str, ...]) -> set[str]:
+    """The commits that descend from where the remote is: where an accepted foreign tip was joined,
+    ours from before do not.
+    """
+    only = ["--ancestry-path"] if len(wanted) > 1 else []
+    listed = repo.run("rev-list", *only, *wanted, limit=_LISTING_BYTES)
+    return set(listed.decode("ascii", "replace").split())
 
 
 def _sizes(repo: Repository, wanted: tuple[str, ...]) -> Iterator[tuple[str, int]]:

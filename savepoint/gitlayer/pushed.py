@@ -58,14 +58,15 @@ def note(repo: Repository, paths: InstancePaths, at: Cursor) -> None:
     durable.replace(path, f"{at.commit}\n".encode())
 
 
-def forget(repo: Repository, paths: InstancePaths) -> None:
-    """The owner has another remote, or accepts that this one lost what it had: what was seen there
-    counts no more. The caller holds the store lock. Raises DiskError.
+def forget(repo: Repository, paths: InstancePaths, tip: str | None = None) -> None:
+    """The owner has another remote, or accepts what this one has now: what was seen there counts no
+    more. tip: what it has now, if that is no savepoint of ours yet. The caller holds the store
+    lock. Raises DiskError.
     """
     durable.remove(os.path.join(repo.path, _TRACKING, paths.slug))
     head = trusted.load(paths)
-    if head is not None and head.remote_tip is not None:
-        head._replace(remote_tip=None).save(paths)
+    if head is not None and head.remote_tip != tip:
+        head._replace(remote_tip=tip).save(paths)
 
 
 def _cache(slug: str) -> str:

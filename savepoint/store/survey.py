@@ -23,7 +23,7 @@ _HEX = "[0-9a-f]"
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
     rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|repo\.git"
-    rf"|instances|{_SLUG}(/logs(/precompact-saves)?)?"
+    rf"|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
     rf"config\.json|lock|worker\.(lock|next)|outbox\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
@@ -32,6 +32,7 @@ _FILES = re.compile(
     rf"|{_SLUG}/BOOTSTRAP_VERIFICATION\.json|{_SLUG}/logs/consciousness_continuity\.log"
     rf"|{_SLUG}/logs/precompact-(savepoint|status)\.jsonl"
     rf"|{_SLUG}/logs/precompact-savepoint\.jsonl\.torn-{_HEX}{{16}}"
+    rf"|{_SLUG}/logs/forks/precompact-savepoint\.{_HEX}{{16}}\.jsonl"
     rf"|{_SLUG}/logs/precompact-saves/snapshot_[0-9TZ_-]+\.json"
 )
 

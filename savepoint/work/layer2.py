@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.gitlayer import cursor, pushed, repository
+from savepoint.gitlayer import cursor, history, pushed
 from savepoint.store import config
 from savepoint.work.jobs import Job
 
@@ -39,7 +38,6 @@ _WORDS = {
     "remote_diverged": REMOTE_DIVERGED,
     "rolled_back": REMOTE_DIVERGED,
 }
-_LOG_BYTES = 64 * limits.MIB  # of a line for each commit
 
 
 class Layer2(NamedTuple):
@@ -59,7 +57,7 @@ def layer2(
     """
     standing = _Standing.of(paths, around)
     committed = [one for one in records if one.seq <= standing.committed]
-    commits = _commits(around.repository(paths.store), paths, standing.at, committed)
+    commits = _commits(around.repository(paths.store), standing.at, committed)
     return {
         one.seq: Layer2(status, commits.get(one.hash), error)
         for one in records
@@ -131,19 +129,14 @@ def _read(
         return None
 
 
-def _commits(
-    repo: Repository, paths: InstancePaths, at: Cursor | None, records: list[Record]
-) -> dict[str, str]:
+def _commits(repo: Repository, at: Cursor | None, records: list[Record]) -> dict[str, str]:
     """Record hash → commit, as the trailers say. Git is asked once, and only if it must be."""
     if at is None or not records:
         return {}
     if [one.hash for one in records] == [at.record]:
         return {at.record: at.commit}
-    asked = "--format=%H %(trailers:key=Savepoint-Record,valueonly,separator=%x20)"
     try:
-        log = repo.run("log", asked, repository.branch(paths.slug), limit=_LOG_BYTES)
+        found = history.by_record(repo, at.commit)
     except SavepointError:
         return {}
-    pairs = [line.split(" ") for line in log.decode("ascii", "replace").split("\n")]
-    found = {pair[1]: pair[0] for pair in reversed(pairs) if len(pair) == 2}
     return {one.hash: found[one.hash] for one in records if one.hash in found}
