@@ -165,9 +165,11 @@ class Scene(NamedTuple):
         process.stdin = None
         return process
 
-    def command(self, *args: str, wrap: Sequence[str] = ()) -> Fired:
+    def command(
+        self, *args: str, wrap: Sequence[str] = (), env: Mapping[str, str] | None = None
+    ) -> Fired:
         """Run `savepoint ARGS` as a person does."""
-        return run([*wrap, *COMMAND, *args], self.project, self.environment(), b"")
+        return run([*wrap, *COMMAND, *args], self.project, env or self.environment(), b"")
 
     def create(self, session: int = 1, *, wrap: Sequence[str] = ()) -> Fired:
         """Run `savepoint create` for a session."""
