@@ -7,10 +7,11 @@ are taken and ours appended again as new ones. A signed record says that it was 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import record
 from savepoint.core.errors import CommitError, MalformedError, RolledBackError
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import adopt, cursor, fork, history, joint, pushed, tip
 from savepoint.gitlayer.adopt import FORK, SAME, Relation
 from savepoint.gitlayer.joint import Parents

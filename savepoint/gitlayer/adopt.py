@@ -6,9 +6,10 @@ Nothing of ours is lost by it. Two histories of one key are no matter of adoptio
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core.errors import KeyFileError, RolledBackError, SavepointError
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, history, pushed, repository, restore, tip
 from savepoint.gitlayer.held import held
 from savepoint.store import durable, savepoints, trusted

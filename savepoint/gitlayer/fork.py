@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import adopt, cursor, joint, pushed
 from savepoint.gitlayer.adopt import Relation
 from savepoint.gitlayer.joint import Parents

@@ -6,9 +6,10 @@ Like a RETIRE it has the tree of its first parent, and the record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint.core.errors import CommitError
+from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import by_hand, leftovers, message, repository, script, tree
 from savepoint.gitlayer.cursor import OpenChunk
 
