@@ -171,6 +171,7 @@ def _save(
         instance=history.paths.slug,
         seq=done.record.seq,
         record=done.record.hash,
+        signature=done.record.signature.hex(),
         offset=done.offset,
         saved_at=request.now,
         transcript=request.transcript,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from savepoint.core.errors import MalformedError
 
 SEED_BYTES = 32
@@ -29,6 +27,7 @@ def derive_seed(root_seed: bytes, nonce: bytes, instance_id: str) -> bytes:
 
     root_seed: 32 bytes. nonce: 16 bytes, public, stands in the birth record.
     """
+    import hashlib
     import hmac  # a save derives nothing
 
     if len(root_seed) != SEED_BYTES or len(nonce) != NONCE_BYTES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from os.path import join
 
 from savepoint.core import spelling
@@ -204,4 +203,6 @@ def session_key(session_id: str) -> str:
     """The name of a session in files and records: its id, or the SHA-256 of an odd one."""
     if spelling.is_session_key(session_id):
         return session_id
+    import hashlib  # hardly ever: ids are UUIDs
+
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -29,7 +29,17 @@ def rebuilt(paths: InstancePaths, key: str) -> Session | None:
         files = _files_of(paths, record)
     except SavepointError:
         files = {}  # its snapshot is damaged: verify says so; the next save stores all anew
-    return Session(paths.slug, record.seq, record.hash, offset, record.timestamp, None, {}, files)
+    return Session(
+        instance=paths.slug,
+        seq=record.seq,
+        record=record.hash,
+        signature=record.signature.hex(),
+        offset=offset,
+        saved_at=record.timestamp,
+        transcript=None,
+        blobs={},
+        files=files,
+    )
 
 
 def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:

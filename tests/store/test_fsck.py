@@ -225,7 +225,7 @@ def test_temporaries_are_counted_and_not_entered(built: Built) -> None:
 
 def test_session_cache_that_does_not_fit_is_a_note(built: Built) -> None:
     last = built.records()[-1]
-    session = Session(built.paths.slug, last.seq, last.hash, 0, 0, None, {}, {})
+    session = Session(built.paths.slug, last.seq, last.hash, "", 0, 0, None, {}, {})
     session.save(built.paths.store, "good")
     assert check(built).items == ()
     session._replace(record="ab" * 32).save(built.paths.store, "old")

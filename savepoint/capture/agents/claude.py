@@ -5,7 +5,6 @@ What reads records is imported when there are some: most fires find nothing new.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING
 
@@ -88,6 +87,8 @@ def read_note(line: bytes, path: str) -> ReadNote | None:
     """What the record showed of `path`; None where it holds no content of it: an edit, an image, a
     read again of what had not changed (since client 2.1.86).
     """
+    import hashlib
+
     from savepoint.capture.agents import claude_facts
 
     for record in reversed(_records(line)):
