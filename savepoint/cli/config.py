@@ -10,40 +10,48 @@ import typer
 from savepoint.cli import options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import UsageError
+from savepoint.gitlayer import remote_url
 from savepoint.store import config as chosen
 from savepoint.store import savepoints
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
+    from savepoint.store.config import Config
 
-_KEYS = ("instance", "exclude", "projects")
+_KEYS = ("instance", "exclude", "projects", "remote", "push_wait")
+_UNSET = ("exclude", "remote")
 
 
 def config(
     key: Annotated[
         str,
-        typer.Argument(metavar="KEY", help="instance, exclude or projects.", show_default=False),
+        typer.Argument(metavar="KEY", help=f"{', '.join(_KEYS)}.", show_default=False),
     ] = "",
     values: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="VALUE...",
-            help="An instance; or globs of files to exclude.",
+            help="An instance; globs of files to exclude; the URL to push to; seconds.",
             show_default=False,
         ),
     ] = None,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Remove these globs, or all, from exclude.")
+        bool, typer.Option("--unset", help="Remove these globs from exclude, or all; the remote.")
     ] = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Show or change what was chosen: the instance, files to exclude. Projects are only shown."""
+    """Show or change what was chosen.
+
+    instance: whose savepoints new sessions belong to. exclude: globs of files that are never
+    captured. remote: where savepoints are pushed to, a path, ssh or https. push_wait: seconds that
+    a save waits for its push. projects: the folders of the store, only shown.
+    """
     if key and key not in _KEYS:
         raise UsageError(f"no key {key!r}", hint=f"the keys are {', '.join(_KEYS)}")
-    if unset and key != "exclude":
-        raise UsageError("--unset goes with exclude")
+    if unset and key not in _UNSET:
+        raise UsageError(f"--unset goes with {' and '.join(_UNSET)}")
     at = place.find(project)
     if values or unset:
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
@@ -60,27 +68,60 @@ def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> Non
     before = chosen.load(at.store)
     if key == "projects":
         raise UsageError("projects are not set here", hint="run `savepoint init --adopt ID` there")
-    if key == "instance":
-        if len(values) != 1:
-            raise UsageError("an instance has one name", hint="write it like 'Gabriel #215'")
-        after = before._replace(instance=savepoints.instance_named(at.store, values[0]).slug)
+    if key == "exclude":
+        after = before._replace(exclude=_excluded(before, values, unset=unset))
     elif unset:
-        kept = [glob for glob in before.exclude if values and glob not in values]
-        after = before._replace(exclude=tuple(kept))
+        if values:
+            raise UsageError("--unset takes no value with remote")
+        after = before._replace(remote=None)
     else:
-        after = before._replace(exclude=tuple(dict.fromkeys([*before.exclude, *values])))
+        after = _with(at, before, key, _only(key, values))
+    if after.remote != before.remote:
+        from savepoint.cli import remotes
+
+        remotes.leave(at, before.remote)
     after.save(at.store)
 
 
+def _excluded(before: Config, values: list[str], *, unset: bool) -> tuple[str, ...]:
+    if unset:
+        return tuple(glob for glob in before.exclude if values and glob not in values)
+    return tuple(dict.fromkeys([*before.exclude, *values]))
+
+
+def _only(key: str, values: list[str]) -> str:
+    if len(values) == 1:
+        return values[0]
+    if key == "instance":
+        raise UsageError("an instance has one name", hint="write it like 'Gabriel #215'")
+    raise UsageError(f"{key} has one value")
+
+
+def _with(at: place.Place, before: Config, key: str, value: str) -> Config:
+    if key == "instance":
+        return before._replace(instance=savepoints.instance_named(at.store, value).slug)
+    if key == "remote":
+        return before._replace(remote=remote_url.parse(value, at.folder).text)
+    if not (value.isascii() and value.isdigit() and int(value) <= limits.SAVE_AND_PUSH_SECONDS):
+        most = int(limits.SAVE_AND_PUSH_SECONDS)
+        raise UsageError(f"push_wait is a number of seconds from 0 to {most}")
+    return before._replace(push_wait=int(value))
+
+
 def _shown(at: place.Place) -> dict[str, Json]:
+    remote = at.config.remote
     return {
         "instance": at.instance,
         "exclude": list(at.config.exclude),
         "projects": [one.path for one in at.config.projects],
+        "remote": remote and remote_url.parse(remote, at.folder).shown,
+        "push_wait": at.config.push_wait,
     }
 
 
 def _print(shown: dict[str, Json], *, bare: bool) -> None:
     for name, value in shown.items():
         for one in value if isinstance(value, list) else [value]:
-            terminal.say(str(one) if bare else f"{name} = {one}")
+            text = "" if one is None else str(one)
+            if text or not bare:
+                terminal.say(text if bare else f"{name} = {text}".rstrip())

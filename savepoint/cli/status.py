@@ -34,7 +34,7 @@ def status(
         "path": at.store.path,
         "instance": at.instance,
         "key": at.paths.slug[-8:],
-        "remote": at.config.remote,
+        "remote": _remote(at),
         "ledger": None,
         "savepoints": len(saves),
         "bytes": bytes_below(at.store.path),
@@ -49,6 +49,11 @@ def status(
         terminal.document(shapes.checked(shapes.Status, value))
     else:
         _print(at, value, saves, now)
+
+
+def _remote(at: place.Place) -> str | None:
+    """Where savepoints are pushed to, without what may be a token."""
+    return remote_url.parse(at.config.remote, "/").shown if at.config.remote else None
 
 
 def jobs(at: place.Place, now: int) -> list[Json]:
@@ -121,11 +126,7 @@ def _print(at: place.Place, value: dict[str, Json], saves: list[Record], now: in
 def _git_lines(value: dict[str, Json]) -> list[str]:
     """Where savepoints are pushed to, and what is owed to git."""
     remote = value["remote"]
-    where = (
-        remote_url.parse(str(remote), "/").shown
-        if remote
-        else "no remote: `savepoint config remote URL`"
-    )
+    where = str(remote) if remote else "no remote: `savepoint config remote URL`"
     owed = value["jobs"] if isinstance(value["jobs"], list) else []
     told = [
         f"{one['state']} up to {one['seq']}, for {terminal.span(int(str(one['age_seconds'])))}"

@@ -121,6 +121,17 @@ class Remote(NamedTuple):
             self.repo.run("update-ref", "-d", place)
             raise RemoteUnreachableError(f"the branch at {self.url.shown} moved meanwhile")
 
+    def complete(self, slug: str) -> None:
+        """Bring the history of an instance's branch that a shallow repository lacks.
+
+        Raises RemoteUnreachableError.
+        """
+        options = ("--unshallow", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+        command = ("fetch", "--quiet", *options, self.url.text, repository.branch(slug))
+        result = self._run(command, limits.FETCH_SECONDS)
+        if not result.ok:
+            raise self._unreachable(result)
+
     def _run(self, args: tuple[str, ...], seconds: float) -> gitcmd.Result:
         where = (self.repo.option, *repository.OPTIONS, *_OPTIONS)
         running = gitcmd.start(

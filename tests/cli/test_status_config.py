@@ -66,6 +66,8 @@ def test_config_shows_everything_or_one_key(cli: Scene) -> None:
         "instance": "Gabriel #215",
         "exclude": [],
         "projects": [str(cli.project)],
+        "remote": None,
+        "push_wait": 5,
     }
     assert cli.good("config", "instance").text == "Gabriel #215\n"
     assert cli.good("config", "projects").text == f"{cli.project}\n"
