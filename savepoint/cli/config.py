@@ -122,6 +122,5 @@ def _shown(at: place.Place) -> dict[str, Json]:
 def _print(shown: dict[str, Json], *, bare: bool) -> None:
     for name, value in shown.items():
         for one in value if isinstance(value, list) else [value]:
-            text = "" if one is None else str(one)
-            if text or not bare:
-                terminal.say(text if bare else f"{name} = {text}".rstrip())
+            if one is not None:
+                terminal.say(str(one) if bare else f"{name} = {one}")

@@ -71,7 +71,8 @@ def test_config_shows_everything_or_one_key(cli: Scene) -> None:
     }
     assert cli.good("config", "instance").text == "Gabriel #215\n"
     assert cli.good("config", "projects").text == f"{cli.project}\n"
-    assert cli.good("config").text == f"instance = Gabriel #215\nprojects = {cli.project}\n"
+    chosen = f"instance = Gabriel #215\nprojects = {cli.project}\npush_wait = 5\n"
+    assert cli.good("config").text == chosen
 
 
 def test_exclude_is_added_to_and_taken_from(cli: Scene) -> None:
