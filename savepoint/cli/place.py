@@ -87,12 +87,16 @@ def around() -> Surroundings:
 def output(path: str) -> str:
     """The absolute path of a file that `-o` names, which a command may make, or replace if told to.
 
-    A link would lead the write elsewhere (hackmyagent#318), also with --force. Raises UsageError,
-    OutputExistsError.
+    A link would lead the write elsewhere (hackmyagent#318), also with --force; and in our own home
+    --force would replace an index or a key. Raises UsageError, OutputExistsError.
     """
+    if path == "-":
+        raise UsageError("nothing is written to stdout", hint="name a file: -o FILE")
     target = os.path.abspath(path)
     if not os.path.isdir(os.path.dirname(target)):
         raise UsageError(f"there is no folder {os.path.dirname(target)}", hint="make it first")
+    if _is_ours(os.path.dirname(target)):
+        raise UsageError(f"{target} lies among the stores", hint="choose a file elsewhere")
     if os.path.islink(target) or (os.path.lexists(target) and not os.path.isfile(target)):
         raise OutputExistsError(f"{target} is no regular file", hint="choose another path")
     return target
@@ -115,6 +119,18 @@ def request(at: Place, trigger: str) -> Request:
         still=Stillness(None, begun + limits.STILL_WAIT_SECONDS),
         window=surroundings.window(os.environ),
     )
+
+
+def _is_ours(folder: str) -> bool:
+    """Is it the home of all stores, or below it, by whatever name? Links and letter case differ."""
+    ours, above = home().path, os.path.realpath(folder)
+    if not os.path.isdir(ours):
+        return False
+    while not os.path.samefile(above, ours):
+        if above == os.path.dirname(above):
+            return False
+        above = os.path.dirname(above)
+    return True
 
 
 def _is_in(folder: str, top: str) -> bool:
