@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths
 
+_AUDIENCE = ""  # beside the packs in a map of blobs: to whom they were encrypted (Sealer.audience)
+
 
 class Committed(NamedTuple):
     """What a run has made durable."""
@@ -67,7 +69,9 @@ def _commit(repo: Repository, paths: InstancePaths, newest: New | None) -> Commi
     program = repository.program(repo)
     if program != base.program:
         repository.check_version(repo)
-    run = _Run(repo, paths, base, todo, _known(repo, base, todo, newest))
+    sealer = Sealer(paths.store)
+    known = _known(repo, base, todo, newest, sealer.audience)
+    run = _Run(repo, paths, base, todo, known, sealer)
     return run.finished(_import(run), program)
 
 
@@ -83,9 +87,19 @@ def _base(repo: Repository, paths: InstancePaths) -> tuple[Base, bytes]:
     return cursor.base(repo, paths)
 
 
-def _known(repo: Repository, base: Base, todo: Plan, newest: New | None) -> dict[str, str]:
-    """Pack → blob of what is in git already. Only packs that nobody can vouch for are looked up."""
+def _known(
+    repo: Repository, base: Base, todo: Plan, newest: New | None, audience: str
+) -> dict[str, str]:
+    """Pack → blob of what is in git already. Only packs that nobody can vouch for are looked up.
+
+    A savepoint opens whole with each key that it is encrypted to, so a pack that was encrypted to
+    others is encrypted again. Where there are others, only a session's cache says to whom it was.
+    """
     known = dict(newest.blobs) if newest else {}
+    if known.pop(_AUDIENCE, "") != audience:
+        known.clear()
+    if audience:
+        return known
     known.update(tree.packs_in(base.files))
     written = newest.written if newest else frozenset[str]()
     for step in todo.steps:
@@ -125,14 +139,20 @@ class _Run:
     """
 
     def __init__(
-        self, repo: Repository, paths: InstancePaths, base: Base, todo: Plan, known: dict[str, str]
+        self,
+        repo: Repository,
+        paths: InstancePaths,
+        base: Base,
+        todo: Plan,
+        known: dict[str, str],
+        sealer: Sealer,
     ) -> None:
         self.known = known  # pack → blob
         self._repo = repo
         self._paths = paths
         self._base = base
         self._todo = todo
-        self._sealer = Sealer(paths.store)
+        self._sealer = sealer
         self._marks: dict[str, int] = {}  # pack, or hash of a record → mark
 
     def ref_moved(self) -> bool:
@@ -168,6 +188,8 @@ class _Run:
             warnings = (failure.message,)
         packs = {name for one in self._todo.steps if one.content for name in one.content.packs}
         blobs = {name: self.known.get(name) or named[name] for name in packs}
+        if self._sealer.audience:
+            blobs[_AUDIENCE] = self._sealer.audience
         return Committed(at, commits, blobs, self._todo.left, self._todo.skipped, warnings)
 
     def _script(self) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ class Sealer:
 
     def __init__(self, store: Store) -> None:
         self._recipients = agekeys.recipients(store)
+        self.audience = ""  # who can open it, where that is not the store's own key alone
+        if len(self._recipients) > 1:
+            lines = sorted(agekeys.recipient_lines(store))
+            self.audience = hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def seal(self, data: bytes) -> bytes:
         """`data` as one age message."""

@@ -443,6 +443,35 @@ def test_what_is_committed_afterwards_opens_with_each_key(cli: Scene, tmp_path: 
     assert Path(store.recipients).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.usefixtures("age", "zstd")
+def test_a_later_savepoint_opens_whole_with_a_key_that_came_in_between(
+    cli: Scene, tmp_path: Path
+) -> None:
+    """Its first packs were in git before: encrypted to the old keys, they would not open."""
+    key = ssh_key(tmp_path)
+    cli.say(*(os.urandom(600_000).hex() for _ in range(2)))  # so long that savepoints share it
+    cli.created()
+    cli.good("keys", "add-recipient", key.with_suffix(".pub").read_text())
+    git = ["git", f"--git-dir={cli.paths.store.repository}"]
+    branch = f"savepoints/{cli.paths.slug}"
+    for name in ("first", "second", "third"):
+        cli.say(name)
+        cli.created()
+        clone = tmp_path / name
+        command = ["git", "clone", "-q", "--branch", branch, cli.paths.store.repository, str(clone)]
+        subprocess.run(command, check=True)
+        done = recover(clone, key)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (clone / "recovered/1").read_bytes() == cli.transcript.read_bytes()
+    listed = [*git, "rev-list", "--objects", f"{branch}~2..{branch}"]
+    new = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+    packs = new.count(".pack.age")
+    assert packs == 2, "a pack is encrypted again once, not each time"
+    subprocess.run(["git", "-C", str(clone), "checkout", "-q", f"{branch}~3"], check=True)
+    subprocess.run(["git", "-C", str(clone), "clean", "-fdxq"], check=True)
+    assert recover(clone, key).returncode != 0, "older commits stay as they are"
+
+
 def test_the_same_key_twice_is_once(cli: Scene, tmp_path: Path) -> None:
     public = ssh_key(tmp_path).with_suffix(".pub").read_text()
     cli.good("keys", "add-recipient", public)
