@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -32,31 +33,32 @@ WORDS = [
 
 
 def main() -> None:
-    """Save by hook, save by hand, prove, damage one byte, see it caught."""
+    """Save by hook, save by hand, push, prove, lose the session, damage one byte, see it caught."""
     with tempfile.TemporaryDirectory(prefix="savepoint-demo-") as folder:
         demo = Demo(Path(folder))
-        demo.say("1. a project with a git repository, and a session of 2,000 records")
-        demo.git("init", "-q")
-        (demo.project / "a.py").write_text("print('hello')\n")
+        demo.make_project()
         demo.write_records(2_000)
         demo.run("init", "--instance", "Demo #1")
-        demo.say("2. the agent is about to compact: its hook fires")
-        demo.fire()
-        demo.say("3. the session goes on, and is saved by hand")
+        demo.say("savepoint init", "a store, a key and an age identity, outside the project")
+        demo.run("config", "remote", str(demo.remote))
+        demo.say("savepoint config remote …", "a bare git repository beside it, chosen by you")
+        seconds = demo.fire()
+        demo.say("savepoint-hook PreCompact", f"the agent is about to compact: {seconds:.2f} s")
         demo.write_records(500)
-        demo.run("create", "--transcript", str(demo.transcript))
-        demo.run("list")
-        demo.say("4. proof: every byte, signature and link")
-        demo.run("verify", "--all")
-        demo.say("5. the transcript is deleted; it comes back byte for byte")
+        made = demo.created()
+        demo.say("savepoint create", f"number {made['seq']} by hand: {made['layer_2_status']}")
+        demo.prove()
         before = demo.transcript.read_bytes()
         demo.transcript.unlink()
-        same = demo.output("show", "latest", "--only", "conversation") == before
-        demo.say(f"   {len(before)} bytes, the same: {same}")
-        demo.say("6. somebody changes one byte of a pack")
+        same = demo.run("show", "latest", "--only", "conversation") == before
+        demo.say("rm SESSION.jsonl", f"the agent's own copy is gone: {len(before)} bytes")
+        demo.say("savepoint show latest --only conversation", f"back, byte for byte: {same}")
         demo.flip_a_byte()
-        code = demo.run("verify", "--all", expect=20)
-        demo.say(f"   caught: exit code {code}")
+        demo.run("verify", "--all", expect=20)
+        demo.say("savepoint verify --all", "one bit of a pack was flipped: TAMPERED, exit 20")
+        demo.run("fsck", "--repair")
+        demo.run("verify", "--all")
+        demo.say("savepoint fsck --repair", "the pack came back from git; VERIFIED again")
         if not same:
             raise SystemExit("demo: error: the transcript came back changed")
 
@@ -68,6 +70,8 @@ class Demo:
         self.home = folder / "home"
         self.project = folder / "project"
         self.project.mkdir()
+        self.remote = folder / "remote.git"
+        self._lines = 0
         self.session = str(uuid.UUID(int=random.Random(1).getrandbits(128), version=4))
         self.transcript = folder / f"{self.session}.jsonl"
         self._count = 0
@@ -77,39 +81,49 @@ class Demo:
             "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         }
 
-    def say(self, line: str) -> None:
+    def say(self, command: str, told: str) -> None:
         """A line of the story."""
-        print(line, flush=True)
+        self._lines += 1
+        print(f"{self._lines:2}. {command:42} {told}", flush=True)
 
-    def git(self, *args: str) -> None:
-        """Run git in the project."""
-        subprocess.run(["git", *args], cwd=self.project, check=True)
+    def make_project(self) -> None:
+        """A git repository with a file, and a bare one to push savepoints to."""
+        self._git("init", "--quiet", str(self.project))
+        self._git("init", "--quiet", "--bare", str(self.remote))
+        (self.project / "a.py").write_text("print('hello')\n")
 
-    def run(self, *args: str, expect: int = 0) -> int:
-        """Run savepoint as a user does; stop the demo at another exit code than expected."""
-        print(
-            f"$ savepoint {' '.join(args)}".replace(str(self.transcript), "SESSION.jsonl"),
-            flush=True,
+    def _git(self, *args: str) -> None:
+        subprocess.run(["git", *args], cwd=self.project, check=True)  # noqa: S607  # a user's git
+
+    def run(self, *args: str, expect: int = 0) -> bytes:
+        """Run savepoint as a user does and give what it prints; another exit code ends the demo."""
+        done = subprocess.run(
+            [BIN / "savepoint", *args],
+            cwd=self.project,
+            env=self._environment,
+            capture_output=True,
+            check=False,
         )
-        done = self._savepoint(*args)
-        for line in (done.stdout + done.stderr).decode().splitlines():
-            print("  ", line)
         if done.returncode != expect:
-            raise SystemExit(f"demo: error: exit code {done.returncode}, expected {expect}")
-        return done.returncode
+            told = (done.stdout + done.stderr).decode()
+            raise SystemExit(f"demo: error: savepoint {args[0]}: {done.returncode}\n{told}")
+        return done.stdout
 
-    def output(self, *args: str) -> bytes:
-        """What savepoint prints, as bytes."""
-        return self._savepoint(*args).stdout
+    def created(self) -> dict[str, object]:
+        """Save by hand."""
+        out = self.run("create", "--transcript", str(self.transcript), "--json")
+        made: dict[str, object] = json.loads(out)
+        return made
 
-    def _savepoint(self, *args: str) -> "subprocess.CompletedProcess[bytes]":
-        command = [BIN / "savepoint", *args]
-        return subprocess.run(
-            command, cwd=self.project, env=self._environment, capture_output=True, check=False
-        )
+    def prove(self) -> None:
+        """Check every witness of every savepoint."""
+        report = json.loads(self.run("verify", "--all", "--json"))
+        witnesses = report["savepoints"][-1]["witnesses"]
+        told = ", ".join(f"{name} {one['verdict']}" for name, one in witnesses.items())
+        self.say("savepoint verify --all", told)
 
-    def fire(self) -> None:
-        """What the agent does before it compacts."""
+    def fire(self) -> float:
+        """What the agent does before it compacts. Seconds that it took, the push included."""
         payload = {
             "session_id": self.session,
             "transcript_path": str(self.transcript),
@@ -117,7 +131,8 @@ class Demo:
             "hook_event_name": "PreCompact",
             "trigger": "manual",
         }
-        command = [BIN / "python", "-I", BIN / "savepoint-hook", "PreCompact"]
+        command = [str(BIN / "python"), "-I", str(BIN / "savepoint-hook"), "PreCompact"]
+        begun = time.monotonic()
         subprocess.run(
             command,
             cwd=self.project,
@@ -125,6 +140,7 @@ class Demo:
             input=json.dumps(payload).encode(),
             check=True,
         )
+        return time.monotonic() - begun
 
     def write_records(self, count: int) -> None:
         """Let the agent go on for `count` records."""
