@@ -36,7 +36,7 @@ app = typer.Typer(
 
 @app.command("show")
 def show(as_json: options.AsJson = False, project: options.Project = ".") -> None:
-    """Show keys, recipients and whether there is a backup; no secret."""
+    """Show keys and recipients, and whether there is a backup."""
     at = place.find(project)
     value = _shown(at)
     if as_json:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     *("init", "create", "list", "show", "status", "verify", "fsck", "export", "doctor", "config"),
 }
+GROUPS = {"keys": {"show", "backup", "restore", "add-recipient"}}
 
 
 # Errors
@@ -279,6 +280,12 @@ def test_without_a_command_help_is_shown_and_it_is_wrong_use(bare: Scene) -> Non
 def test_every_command_is_there() -> None:
     names = {one.name for one in main.app.registered_commands}
     assert names == COMMANDS
+    groups = {
+        one.name: {inner.name for inner in one.typer_instance.registered_commands}
+        for one in main.app.registered_groups
+        if one.typer_instance
+    }
+    assert groups == GROUPS
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -292,8 +299,19 @@ def test_every_command_and_option_has_help(bare: Scene, name: str) -> None:
     assert "--json" in text
 
 
-def test_short_help_is_whole(bare: Scene) -> None:
-    assert "..." not in bare.good("--help").text.replace("[ARGS]...", "")
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_every_command_of_a_group_has_help(bare: Scene, group: str) -> None:
+    found = typer.main.get_command(main.app).commands[group].commands  # type: ignore[attr-defined]  # a group
+    for name, command in found.items():
+        text = bare.good(group, name, "--help").text
+        assert bare.good(group, name, "-h").text == text
+        assert "--json" in text
+        assert [one.name for one in command.params if not getattr(one, "help", "")] == []
+
+
+@pytest.mark.parametrize("group", [(), *((name,) for name in sorted(GROUPS))])
+def test_short_help_is_whole(bare: Scene, group: tuple[str, ...]) -> None:
+    assert "..." not in bare.good(*group, "--help").text.replace("[ARGS]...", "")
 
 
 # What the README shows exists
@@ -310,8 +328,9 @@ def test_commands_of_the_readme_exist(bare: Scene) -> None:
     examples = _examples((PROJECT / "README.md").read_text(encoding="utf-8"))
     assert len(examples) > 3
     for _, name, *rest in examples:
-        assert name in COMMANDS
-        known = bare.good(name, "--help").text
+        inner = [rest.pop(0)] if name in GROUPS else []
+        assert name in COMMANDS or set(inner) & GROUPS.get(name, set())
+        known = bare.good(name, *inner, "--help").text
         for word in rest:
             if word.startswith("-"):
                 assert re.search(rf"(^|[ ,]){re.escape(word)}[ ,\n]", known), (name, word)
