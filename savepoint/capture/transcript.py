@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import time
@@ -51,8 +50,6 @@ def open_file(path: str) -> int:
     except MalformedError:
         raise TranscriptError(f"{path} is not a regular file") from None
     except OSError as failure:
-        if failure.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
-            raise TranscriptError(f"{path} is not a regular file") from None
         raise TranscriptError(f"{path}: {failure.strerror}") from failure
 
 

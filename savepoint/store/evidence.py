@@ -12,7 +12,6 @@ from savepoint.store.files import open_regular
 MISSING = "is missing"
 _BLOCK = 1 << 20  # bytes read at once
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
-_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EMLINK)  # a link, a socket; EMLINK: a link on FreeBSD
 
 
 def read(path: str, limit: int) -> bytes | Lack:
@@ -46,6 +45,4 @@ def _read(fd: int, limit: int) -> bytes | Lack:
 def _lack(failure: OSError) -> Lack:
     if failure.errno in _NOT_THERE:
         return Lack(MISSING)
-    if failure.errno in _NO_FILE:
-        return Lack("is not a regular file")
     return Lack(f"cannot be read: {failure.strerror}", unreadable=True)

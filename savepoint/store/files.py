@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from savepoint.core.errors import DiskError, MalformedError
+
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EMLINK)  # a link, a socket; EMLINK: a link on FreeBSD
 
 
 def read_bounded(path: str, limit: int) -> bytes | None:
@@ -32,7 +35,12 @@ def open_regular(path: str) -> int:
 
     Raises OSError, and MalformedError for anything but a regular file.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as failure:
+        if failure.errno in _NO_FILE:
+            raise MalformedError(f"{path}: not a regular file") from None
+        raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise MalformedError(f"{path}: not a regular file")
