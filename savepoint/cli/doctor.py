@@ -41,4 +41,4 @@ def _of_the_store(where: str) -> list[Check]:
 def _print(one: Check) -> None:
     terminal.say(f"{one.result:4}  {one.name}: {one.detail}", _COLOURS.get(one.result))
     if one.todo:
-        terminal.say(f"      → {one.todo}" if terminal.speaks("→") else f"      -> {one.todo}")
+        terminal.say(f"      {terminal.arrow()} {one.todo}")

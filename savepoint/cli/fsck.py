@@ -56,6 +56,8 @@ def _print(found: Checked, done: list[Repaired]) -> None:
     for item in found.items:
         rule = f"{item.rule}: " if item.rule else ""
         terminal.say(f"{item.severity:8}  {rule}{item.detail}", _COLOURS.get(item.severity))
+        if item.hint:
+            terminal.say(f"          {terminal.arrow()} {item.hint}")
     counts = ", ".join(f"{name} {count}" for name, count in found.counts.items())
     verdict = "no damage" if found.exit_code == 0 else "DAMAGED"
     terminal.say(f"{verdict} in store {found.store.id}: {counts}")

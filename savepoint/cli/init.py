@@ -24,6 +24,7 @@ from savepoint.store import (
     durable,
     index,
     missed,
+    regain,
     registry,
     safekeeping,
     savepoints,
@@ -33,6 +34,7 @@ from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
+    from savepoint.store.config import Config
     from savepoint.store.layout import Home, Store
 
 _DEFAULT_INSTANCE = "Claude #1"
@@ -57,7 +59,10 @@ def init(
     adopt: Annotated[
         str,
         typer.Option(
-            "--adopt", metavar="ID", help="Give this folder to that store.", show_default=False
+            "--adopt",
+            metavar="ID",
+            help="Give this folder to that store; also where its config is lost.",
+            show_default=False,
         ),
     ] = "",
     as_json: options.AsJson = False,
@@ -139,18 +144,39 @@ def _adopt(home: Home, where: str, prefix: str) -> _Begun:
     """The folder belongs to that store, and to no other. What the other one has stays there."""
     store = registry.store_with_id(home, prefix)
     own = registry.project_of(where)
-    chosen = config.load(store)
+    chosen = _config_of(store)
     if where in [one.path for one in chosen.projects]:
         return _Begun(store, "there")
     chosen._replace(projects=(*chosen.projects, own)).save(store)
     for other in registry.stores(home):
-        before = config.load(other)
-        kept = tuple(one for one in before.projects if one.path != where)
-        if other.id != store.id and kept != before.projects:
-            before._replace(projects=kept).save(other)
-            terminal.note(f"store {other.id} no longer has this folder; it keeps its savepoints")
+        if other.id != store.id:
+            _take_from(other, where)
     registry.rebuild(home)
     return _Begun(store, "adopted")
+
+
+def _config_of(store: Store) -> Config:
+    """What was chosen for the store; where that is damaged or lost, what its records tell of it."""
+    try:
+        return config.load(store)
+    except MalformedError as failure:
+        found = regain.regain(store)
+        kept = f"; it is {found.aside} now" if found.aside else ""
+        terminal.note(f"{failure.message}{kept}. A new one is written")
+    terminal.note("set anew what was chosen: `savepoint config remote URL`, `config exclude GLOB`")
+    return found.config
+
+
+def _take_from(other: Store, where: str) -> None:
+    """That store no longer has the folder. One whose config is damaged names no folder."""
+    try:
+        before = config.load(other)
+    except MalformedError:
+        return
+    kept = tuple(one for one in before.projects if one.path != where)
+    if kept != before.projects:
+        before._replace(projects=kept).save(other)
+        terminal.note(f"store {other.id} no longer has this folder; it keeps its savepoints")
 
 
 def _settle_instance(store: Store, wanted: Instance | None) -> None:

@@ -105,8 +105,7 @@ def _stores(home: Home) -> Check:
         try:
             config.load(one)
         except SavepointError as failure:
-            todo = f"savepoint cannot use store {one.id} until its config is repaired"
-            return fail("stores", f"{one.config}: {failure.message}", todo)
+            return fail("stores", failure.message, failure.hint)
     if stores and not registry.is_current(home):
         return warn(
             "stores", "stores.json does not fit the configs", "run `savepoint init` to renew it"

@@ -10,7 +10,7 @@ from savepoint.capture import surroundings
 from savepoint.capture.request import Request
 from savepoint.capture.stillness import Stillness
 from savepoint.core import limits
-from savepoint.core.errors import MalformedError, OutputExistsError, UsageError
+from savepoint.core.errors import OutputExistsError, UsageError
 from savepoint.store import config, registry, savepoints, worktree
 from savepoint.store.config import Config
 from savepoint.store.layout import Home, InstancePaths, Store
@@ -69,10 +69,7 @@ def find(project: str, instance: str = "") -> Place:
     """
     where = folder(project)
     store = registry.find(home(), where)
-    try:
-        chosen = config.load(store)
-    except MalformedError as failure:
-        raise MalformedError(f"{store.config}: {failure.message}") from failure
+    chosen = config.load(store)
     paths = store.instance(chosen.instance)
     if instance:
         paths = savepoints.instance_named(store, instance)

@@ -107,6 +107,11 @@ def speaks(text: str) -> bool:
     return True
 
 
+def arrow() -> str:
+    """What stands before what is to be done."""
+    return "→" if speaks("→") else "->"
+
+
 def size(count: int) -> str:
     """Bytes for people: `999 B`, `1.2 MB`."""
     if count < _KILO:

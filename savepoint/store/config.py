@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import MalformedError, NoStoreError
+from savepoint.core.errors import MalformedError, NoStoreError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
@@ -68,11 +69,31 @@ class Config(NamedTuple):
 
 
 def load(store: Store) -> Config:
-    """Raises NoStoreError (no such store), MalformedError, DiskError."""
+    """Raises NoStoreError (no such store), MalformedError (damaged or lost; the hint is the way
+    out), UnsupportedFormatError, DiskError.
+    """
+    try:
+        return _load(store)
+    except MalformedError as failure:
+        what = failure.message.removeprefix(f"{store.config}: ")
+        raise MalformedError(f"{store.config}: {what}", hint=way_out(store)) from None
+
+
+def way_out(store: Store) -> str:
+    """What to do where the config is damaged or lost."""
+    return f"`savepoint init --adopt {store.id[:8]}` in the project's folder writes a new one"
+
+
+def _load(store: Store) -> Config:
     data = read_bounded(store.config, limits.SMALL_DOCUMENT_BYTES)
     if data is None:
-        raise NoStoreError(f"store {store.id} has no config.json")
+        if not os.path.isdir(store.instances):
+            raise NoStoreError(f"store {store.id} has no config.json")
+        raise MalformedError("is missing")
     value = parse(data)
+    version = value.get("v") if isinstance(value, dict) else None
+    if type(version) is int and version > 1:
+        raise UnsupportedFormatError(f"{store.config} is of version {version}")
     _SHAPE(value, "config.json")
     match value:
         case {"instance": str(instance), "exclude": [*exclude], "projects": [*projects], **more}:

@@ -186,6 +186,13 @@ def append_log(path: str, line: bytes) -> None:
             os.close(fd)
 
 
+def set_aside(path: str, aside: str) -> None:
+    """Whatever stands at `path` has the name `aside`, in the same folder, durably."""
+    with _failing(path):
+        os.rename(path, aside)
+    sync_directory(os.path.dirname(path))
+
+
 def make_directories(path: str) -> None:
     """`path` and the folders above it, each durable in its parent, private to the user."""
     if os.path.isdir(path):

@@ -70,7 +70,9 @@ def _config(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterato
     config = _document(store.config)
     if isinstance(config, Lack):
         if any(index.saves for index in indexes.values()) or config.reason != evidence.MISSING:
-            yield damage(f"config.json {config.reason}", _DISK if config.unreadable else _TAMPERED)
+            code = _DISK if config.unreadable else _TAMPERED
+            hint = "" if config.unreadable else _way_out(store)
+            yield damage(f"config.json {config.reason}", code, hint)
         else:
             yield note("config.json is missing: the store was being made, and nothing finds it")
         return
@@ -83,9 +85,13 @@ def _config(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterato
     try:
         paths = {str(_members(one)["path"]) for one in _items(config["projects"])}
     except (MalformedError, KeyError):
-        yield damage("config.json names no projects")
+        yield damage("config.json names no projects", hint=_way_out(store))
         return
     yield from _way_back(store, paths)
+
+
+def _way_out(store: Store) -> str:
+    return f"`savepoint init --adopt {store.id[:8]}` in the project's folder writes a new one"
 
 
 def _way_back(store: Store, projects: set[str]) -> Iterator[Item]:
@@ -182,6 +188,8 @@ def _leftovers(seen: Survey, indexes: Mapping[str, Index], now: float) -> Iterat
     for path in seen.files:
         if ".torn-" in path:
             yield note(f"{path}: a torn end of the index, set aside")
+        if ".damaged-" in path:
+            yield note(f"{path}: a damaged config, set aside")
     if seen.temporaries:
         age = max(0, int(now - min(seen.temporaries)))
         yield note(f"{len(seen.temporaries)} temporary files, the oldest {age} seconds old")

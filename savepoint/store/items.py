@@ -24,20 +24,26 @@ class Item(NamedTuple):
     )
     exit_code: int = 0  # 20 to 23 or 40 for damage
     rule: str = ""  # VERIFY-n where a rule found it
+    hint: str = ""  # what to do about it, where that is not the same for all
 
     def to_json(self) -> Json:
         """As in `fsck --json`; `rule` is null for what no rule of verification says."""
-        return {"severity": self.severity, "rule": self.rule or None, "detail": self.detail}
+        return {
+            "severity": self.severity,
+            "rule": self.rule or None,
+            "detail": self.detail,
+            "hint": self.hint or None,
+        }
 
 
-def damage(detail: str, exit_code: int = 20) -> Item:
+def damage(detail: str, exit_code: int = 20, hint: str = "") -> Item:
     """Something that was there is lost, changed or cannot be looked at."""
-    return Item("damage", detail, exit_code)
+    return Item("damage", detail, exit_code, hint=hint)
 
 
-def warning(detail: str) -> Item:
+def warning(detail: str, hint: str = "") -> Item:
     """Somebody should do something; no savepoint is touched by it."""
-    return Item("warning", detail)
+    return Item("warning", detail, hint=hint)
 
 
 def note(detail: str) -> Item:

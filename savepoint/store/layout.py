@@ -58,6 +58,11 @@ class Store(NamedTuple):
         return join(self.path, "config.json")
 
     @property
+    def instances(self) -> str:
+        """One folder an instance."""
+        return join(self.path, "instances")
+
+    @property
     def lock(self) -> str:
         """Held while a record is added."""
         return join(self.path, "lock")
@@ -161,7 +166,7 @@ class InstancePaths(NamedTuple):
     @property
     def path(self) -> str:
         """Folder whose relative paths stand in records and commits."""
-        return join(self.store.path, "instances", self.slug)
+        return join(self.store.instances, self.slug)
 
     @property
     def index_file(self) -> str:
@@ -182,6 +187,11 @@ class InstancePaths(NamedTuple):
     def continuity_log(self) -> str:
         """One human-readable line an event."""
         return join(self.path, "logs/consciousness_continuity.log")
+
+    @property
+    def forks(self) -> str:
+        """Indexes that were set aside for the remote's."""
+        return join(self.path, "logs/forks")
 
     @property
     def bootstrap(self) -> str:

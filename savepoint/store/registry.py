@@ -42,17 +42,16 @@ def project_of(folder: str) -> Project:
 
 
 def stores(home: Home) -> list[Store]:
-    """All stores of this home, by id."""
-    try:
-        names = sorted(os.listdir(home.stores))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [home.store(name) for name in names if os.path.isfile(home.store(name).config)]
+    """All stores of this home that have a config, by id. It may be damaged."""
+    return [one for one in _folders(home) if os.path.lexists(one.config)]
 
 
 def store_with_id(home: Home, prefix: str) -> Store:
-    """The one store whose id starts with `prefix`. Raises NoStoreError."""
-    found = [one for one in stores(home) if one.id.startswith(prefix)]
+    """The one store whose id starts with `prefix`, also one that has lost its config. Raises
+    NoStoreError.
+    """
+    fitting = [one for one in _folders(home) if one.id.startswith(prefix)]
+    found = [one for one in fitting if os.path.lexists(one.config) or os.path.isdir(one.instances)]
     if len(found) != 1:
         raise NoStoreError(f"{len(found)} stores have an id that starts with {prefix!r}")
     return found[0]
@@ -130,6 +129,13 @@ def _cached(home: Home) -> dict[str, str] | None:
         return None
     assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
     return value["stores"]  # type: ignore[return-value]  # _SHAPE
+
+
+def _folders(home: Home) -> list[Store]:
+    try:
+        return [home.store(name) for name in sorted(os.listdir(home.stores))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _is_there(path: str) -> bool:

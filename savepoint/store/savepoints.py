@@ -109,7 +109,7 @@ def content(store: Store, file: StoredFile) -> Iterator[bytes]:
 def instances(store: Store) -> list[InstancePaths]:
     """All instances of a store, by slug."""
     try:
-        names = sorted(os.listdir(os.path.dirname(store.instance("any").path)))
+        names = sorted(os.listdir(store.instances))
     except FileNotFoundError:
         return []
     found = [store.instance(name) for name in names]
