@@ -11,6 +11,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from savepoint.core.patterns import late
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -99,25 +101,57 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+_ANYTHING, _FOLDERS, _WITHIN = ".*?", "(?:.*?/)??", "[^/]*?"  # what **, **/ and * stand for
+
+
 def _compiled(glob: str) -> re.Pattern[str]:
-    """A glob as an expression for relative paths."""
-    start = r"\A" if glob.startswith("/") else r"(?:\A|/)"
-    body = _translated(glob.strip("/"))
-    return re.compile(f"{start}{body}(?=/|\\Z)", re.IGNORECASE | re.DOTALL)
+    """A glob as an expression for relative paths, which takes back next to nothing.
+
+    Written down plainly, `*a*a*a*a*b` needs hours to refuse a name of a hundred a's, and takes the
+    hook all its time. Between two wild cards stands a text with a fixed number of slashes: where it
+    fits, what follows it fits as well as at any later place, so the first place is the only one to
+    try, and the group is atomic. Only the last text of all must end where a name ends.
+    """
+    parts = _parts(glob.strip("/"), "" if glob.startswith("/") else _FOLDERS)
+    runs: list[list[str]] = []  # each goes on to another folder, and then stays in it
+    for wild, text in parts:
+        if wild == _WITHIN:
+            runs[-1].append(wild + text)
+        else:
+            runs.append([wild + text])
+    *before, last = runs
+    body = "".join(f"(?>{_run(one)})" for one in before) + _run(last)
+    return re.compile(f"\\A{body}(?=/|\\Z)", re.IGNORECASE | re.DOTALL)
 
 
-def _translated(glob: str) -> str:
+def _run(parts: list[str]) -> str:
+    """Its first part is tried at each place, its last at each that lets the rest fit."""
+    first, *within = parts
+    return first + "".join(f"(?>{part})" for part in within[:-1]) + "".join(within[-1:])
+
+
+def _parts(glob: str, wild: str) -> list[tuple[str, str]]:
+    """Each wild card with the text behind it, as expressions. `wild` stands before the first."""
     import fnmatch
 
-    tokens = re.findall(r"(?s)(\*\*/)|(\*\*)|(\*)|(\?)|(\[!?\]?[^]]*\])|(.)", glob)
-    parts = []
-    for folders, anything, within, one, letters, literal in tokens:
-        if letters:
-            group = fnmatch.translate(letters)
-            parts.append(group[: group.rindex(")") + 1])
-        elif literal:
-            parts.append(re.escape(literal))
+    parts = [(wild, "")]
+    for mark in _MARK.findall(glob):
+        wild, text = parts[-1]
+        if mark in _WILD:
+            own = _WILD[mark]
+            if text or (wild == _FOLDERS and own == _WITHIN) or not wild:
+                parts.append((own, ""))
+            else:  # side by side the stronger counts
+                parts[-1] = (_ANYTHING if _ANYTHING in (wild, own) else own, "")
+        elif mark == "?":
+            parts[-1] = (wild, text + "[^/]")
+        elif len(mark) > 1:
+            group = fnmatch.translate(mark)  # it ends with \Z
+            parts[-1] = (wild, f"{text}(?!/){group[: group.rindex(')') + 1]}")
         else:
-            wild = (folders and "(?:.*/)?", anything and ".*", within and "[^/]*", one and "[^/]")
-            parts.append(next(part for part in wild if part))
-    return "".join(parts)
+            parts[-1] = (wild, text + re.escape(mark))
+    return parts
+
+
+_WILD = {"**/": _FOLDERS, "**": _ANYTHING, "*": _WITHIN}
+_MARK = late(r"(?s)\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\]|.")

@@ -86,7 +86,12 @@ def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> Non
 def _excluded(before: Config, values: list[str], *, unset: bool) -> tuple[str, ...]:
     if unset:
         return tuple(glob for glob in before.exclude if values and glob not in values)
-    return tuple(dict.fromkeys([*before.exclude, *values]))
+    after = tuple(dict.fromkeys([*before.exclude, *values]))
+    if any(len(glob) > limits.EXCLUDE_GLOB_CHARS for glob in values):
+        raise UsageError(f"a glob has at most {limits.EXCLUDE_GLOB_CHARS} characters")
+    if len(after) > limits.EXCLUDE_GLOBS:
+        raise UsageError(f"exclude has at most {limits.EXCLUDE_GLOBS} globs")
+    return after
 
 
 def _only(key: str, values: list[str]) -> str:

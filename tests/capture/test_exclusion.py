@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from savepoint.capture.exclusion import Exclusion, key_reason
@@ -116,12 +119,65 @@ def test_globs_of_the_config(glob: str, path: str) -> None:
         ("[ab]x", "cx"),
         ("a.c", "abc"),
         ("[z-a]", "m"),
+        ("x[!a]y", "x/y"),
         ("", "a"),
         ("/", "a"),
     ],
 )
 def test_globs_match_no_more_than_they_say(glob: str, path: str) -> None:
     assert Exclusion("/p", [glob]).reason(path) is None
+
+
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "*a" * 15 + "b",
+        "**a" * 15 + "b",
+        "**/a*" * 15 + "/b",
+        "/" + "*a*/**/" * 10 + "b",
+        "*" + "?" * 50 + "*b",
+        "**[ab]**[ab]**[ab]**[ab]/*a*a*a*c",
+    ],
+)
+def test_no_glob_takes_long_to_say_no(glob: str) -> None:
+    """A glob whose expression tries every way of sharing out a's hung `create` for hours, and took
+    the hook all its time at every fire.
+    """
+    rules = Exclusion("/p", [glob])
+    begun = time.process_time()
+    for path in ("a" * 120, "/".join(["a" * 120] * 8), "a/" * 1000 + "a"):
+        assert rules.reason(path) is None
+    assert time.process_time() - begun < 1
+
+
+@given(
+    glob=st.text(alphabet="ab/*?", max_size=12) | st.text(alphabet="a/*?[!]", max_size=10),
+    path=st.text(alphabet="ab/", min_size=1, max_size=14).filter(lambda path: path.strip("/")),
+)
+@settings(max_examples=1500, deadline=None)
+def test_a_glob_matches_what_it_says(glob: str, path: str) -> None:
+    """As the expression that says the same, and may take for ever."""
+    path = "/".join(filter(None, path.split("/")))
+    wanted = bool(glob.strip("/")) and plain(glob).search(path) is not None
+    assert (Exclusion("/p", [glob]).reason(path) is not None) is wanted
+
+
+def plain(glob: str) -> re.Pattern[str]:
+    """The glob, each piece of it by itself."""
+
+    def piece(token: str) -> str:
+        if token in WILD:
+            return WILD[token]
+        if len(token) == 1:
+            return re.escape(token)
+        return "(?!/)" + fnmatch.translate(token).removesuffix(r"\Z")
+
+    tokens = re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\]|.", glob.strip("/"))
+    start = r"\A" if glob.startswith("/") else r"(?:\A|/)"
+    return re.compile(f"{start}{''.join(map(piece, tokens))}(?=/|\\Z)")
+
+
+WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def test_names_above_the_project_do_not_count() -> None:

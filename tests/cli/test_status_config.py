@@ -112,6 +112,8 @@ def test_instance_by_name_or_slug(cli: Scene) -> None:
         ("instance", "A #1", "B #2"),
         ("--unset",),
         ("instance", "--unset"),
+        ("exclude", "x" * 1001),
+        ("exclude", *map(str, range(1001))),
     ],
 )
 def test_what_cannot_be_set_is_2(cli: Scene, arguments: tuple[str, ...]) -> None:
