@@ -13,13 +13,16 @@ from savepoint.cli import (
     doctor,
     export,
     fsck,
+    gc,
     init,
     keys,
     serving,
     show,
     status,
+    sync,
     terminal,
     verify,
+    worker,
 )
 from savepoint.cli import list as listing
 from savepoint.core.errors import UsageError
@@ -40,6 +43,9 @@ app.command("fsck")(fsck.fsck)
 app.command("export")(export.export)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
+app.command("sync")(sync.sync)
+app.command("worker")(worker.worker)
+app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
 
 

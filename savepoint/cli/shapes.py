@@ -115,11 +115,18 @@ class ChainWitness(Witness):
     upgrade_authority: str | None
 
 
+class GitWitness(Witness):
+    """Our repository and its remote. `commit`: that of the savepoint, if it has one."""
+
+    commit: str | None
+    remote: str | None
+
+
 class Witnesses(_Shape):
     """All three."""
 
     local: Witness
-    git: Witness
+    git: GitWitness
     chain: ChainWitness
 
 
@@ -133,17 +140,20 @@ class CheckedSavepoint(_Shape):
 
 
 class Verification(_Shape):
-    """`verify --json`. `index`: the rules over the whole index."""
+    """`verify --json`. `index`: the rules over the whole index; `repository`: what git says of all
+    savepoints alike.
+    """
 
     verdict: Verdict
     savepoints: list[CheckedSavepoint]
     index: Witness
+    repository: Witness
 
 
 class Job(_Shape):
-    """Something that is still to be done."""
+    """Something that is still to be done. `seq`: null where a broken ref hides it."""
 
-    seq: int
+    seq: int | None
     kind: Literal["commit", "push", "anchor"]
     state: str
     age_seconds: int
@@ -167,7 +177,7 @@ class Status(_Shape):
     path: str
     instance: str
     key: str
-    remote: None
+    remote: str | None
     ledger: None
     savepoints: int
     bytes: int
@@ -175,6 +185,66 @@ class Status(_Shape):
     pending: list[PendingSave]
     missed_fires: int
     keys_backed_up: bool
+
+
+class SyncJob(_Shape):
+    """A job of the worker. `key`: the slug of an instance, the key of a session, or repo.git."""
+
+    kind: Literal["save", "commit", "push", "audit", "repack"]
+    key: str
+    seq: int | None
+
+
+class Acceptance(_Shape):
+    """What `--accept-remote` did for an instance; `seq`: of the record that says so, if any."""
+
+    instance: str
+    what: str
+    seq: int | None
+    problems: list[str]
+
+
+class Synced(_Shape):
+    """`sync --json`."""
+
+    store: str
+    accepted: list[Acceptance]
+    done: list[SyncJob]
+    left: list[SyncJob]
+
+
+class WorkerJob(SyncJob):
+    """A job that is owed, and the attempts at it."""
+
+    age_seconds: int
+    tries: int
+    next_in_seconds: int
+    error: str | None
+
+
+class WorkerStatus(_Shape):
+    """`worker --status --json`."""
+
+    running: bool
+    jobs: list[WorkerJob]
+
+
+class Orphan(_Shape):
+    """A file that nothing refers to."""
+
+    what: Literal["pack", "snapshot", "temporary file"]
+    path: str
+    size: int
+
+
+class Collected(_Shape):
+    """`gc --json`. `git`: leftovers in our repository; `unknown`: why packs and snapshots stay."""
+
+    removed: bool
+    bytes: int
+    orphans: list[Orphan]
+    git: list[str]
+    unknown: str | None
 
 
 class KeyFile(_Shape):

@@ -130,6 +130,7 @@ REMOTE_LINE_CHARS = 300  # characters kept of what a remote says
 PUSH_WAIT_SECONDS = 5  # a hook or `create` waits this long for the push (config: push_wait)
 SAVE_AND_PUSH_SECONDS = 6.0  # and no longer than until this long after its own start
 PUSH_POLL_SECONDS = 0.05  # between two looks at the remote-tracking ref
+SYNC_LONGEST_PAUSE_SECONDS = 30.0  # between two attempts of `sync --wait`
 REPACK_GIT_PACKS = 50  # git packs; from so many on the worker makes few of them
 GC_AGE_SECONDS = 3600  # seconds; nothing younger is taken for left over
 PENDING_SECONDS = 5 * 60.0  # seconds for one attempt of the worker: to finish a save, …

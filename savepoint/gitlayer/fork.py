@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from savepoint.store.agekeys import Identity
     from savepoint.store.layout import InstancePaths
 
-FORKS = "logs/forks"  # below the instance's folder
 _AGAIN = ("save", "restore", "retire")  # kinds of records that are appended again
 
 
@@ -98,10 +97,9 @@ def _session_locks(paths: InstancePaths) -> list[str]:
 
 def _keep(paths: InstancePaths, data: bytes) -> None:
     """The index as it was, for ever. Raises DiskError."""
-    folder = os.path.join(paths.path, FORKS)
-    durable.make_directories(folder)
+    durable.make_directories(paths.forks)
     name = f"precompact-savepoint.{hashlib.sha256(data).hexdigest()[:16]}.jsonl"
-    durable.create_exclusive(os.path.join(folder, name), data)
+    durable.create_exclusive(os.path.join(paths.forks, name), data)
 
 
 def _free_name(name: str, seq: int) -> str:

@@ -87,6 +87,12 @@ def drafts(store: Store, key: str) -> list[str]:
     return [os.path.join(store.pending, name) for name in sorted(found)]
 
 
+def every_draft(store: Store) -> list[str]:
+    """Paths of the drafts of all sessions."""
+    found = [name for name in _names(store) if name.endswith(_DRAFT)]
+    return [os.path.join(store.pending, name) for name in sorted(found)]
+
+
 def clear(store: Store, key: str) -> None:
     """The session owes nothing any more."""
     durable.remove(store.pending_note(key))

@@ -10,7 +10,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, KeyFileError, RolledBackError
-from savepoint.gitlayer import accept, adopt, check, fork, repository
+from savepoint.gitlayer import accept, adopt, check, repository
 from savepoint.store import agekeys, config, fsck, savepoints, witness
 from savepoint.store.layout import Home
 from tests.gitlayer.layer import Layer
@@ -336,7 +336,7 @@ def test_of_two_histories_both_are_kept(
     _finish(other)
     _check_whole(other)
     assert _conversations(other) == expected
-    (kept,) = Path(other.layer.paths.path, fork.FORKS).iterdir()
+    (kept,) = Path(other.layer.paths.forks).iterdir()
     assert kept.read_bytes() == before
     there = other.bare.git("rev-list", f"savepoints/{it.slug}").split()
     assert {old_tip, it.layer.tip()} <= set(there)

@@ -1,0 +1,84 @@
+"""`savepoint gc`: what nothing refers to any more; said first, removed with --yes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.cli import options, place, terminal
+from savepoint.core import limits
+from savepoint.gitlayer import leftovers
+from savepoint.gitlayer.repository import Repository
+from savepoint.store import garbage, savepoints
+from savepoint.store.locks import Lock
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
+    from savepoint.store.garbage import Garbage
+
+
+def gc(
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it.")] = False,
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Show what nothing refers to any more; with --yes, remove it.
+
+    Packs and snapshots that no savepoint, no index that was set aside and no draft names, and
+    temporaries of dead processes; nothing that is younger than an hour.
+    """
+    at = place.find(project)
+    with terminal.busy("looking through all savepoints"):
+        found = (
+            garbage.remove(at.store, time.time()) if yes else garbage.find(at.store, time.time())
+        )
+    git = _tidy(at) if yes else []
+    if as_json:
+        from savepoint.cli import shapes
+
+        value = _document(found, git, removed=yes)
+        terminal.document(shapes.checked(shapes.Collected, value))
+    else:
+        _print(at, found, git, removed=yes)
+
+
+def _tidy(at: place.Place) -> list[str]:
+    """What dead git processes left goes as well."""
+    deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
+    repo = Repository.of(at.store, place.around().environment, deadline)
+    if not os.path.isdir(repo.path):
+        return []
+    with Lock(at.store.lock, deadline):
+        instances = savepoints.instances(at.store)
+        return [one for paths in instances for one in leftovers.remove_leftovers(repo, paths.slug)]
+
+
+def _document(found: Garbage, git: list[str], *, removed: bool) -> dict[str, Json]:
+    return {
+        "removed": removed,
+        "bytes": sum(one.size for one in found.orphans),
+        "orphans": [dict(one._asdict()) for one in found.orphans],
+        "git": list(git),
+        "unknown": found.unknown or None,
+    }
+
+
+def _print(at: place.Place, found: Garbage, git: list[str], *, removed: bool) -> None:
+    for one in found.orphans[: limits.LISTED]:
+        path = os.path.relpath(one.path, at.store.path)
+        terminal.say(f"{one.what:14}  {terminal.size(one.size):>8}  {path}")
+    more = len(found.orphans) - limits.LISTED
+    if more > 0:
+        terminal.say(f"and {more} more")
+    counts = Counter(one.what for one in found.orphans) + Counter(["git leftover"] * len(git))
+    told = ", ".join(terminal.counted(count, what) for what, count in counts.items()) or "nothing"
+    size = terminal.size(sum(one.size for one in found.orphans))
+    terminal.say(f"removed {told}, {size}" if removed else f"{told} can go, {size}")
+    if found.orphans and not removed:
+        terminal.advise("`savepoint gc --yes` removes it")
+    if found.unknown:
+        terminal.note(f"packs and snapshots stay: {found.unknown}")

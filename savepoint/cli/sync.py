@@ -1,0 +1,156 @@
+"""`savepoint sync`: do now what the worker would do, and say what came of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.cli import accepting, options, place, terminal
+from savepoint.core import limits
+from savepoint.core.errors import BusyError, DeadlineError, SavepointError, UsageError
+from savepoint.gitlayer import remote_url
+from savepoint.work import log, worker
+from savepoint.work.kinds import for_git
+
+if TYPE_CHECKING:
+    from savepoint.cli.accepting import Acceptance
+    from savepoint.core.strict_json import Json
+    from savepoint.work.jobs import Job, Kind
+    from savepoint.work.worker import Done
+
+PENDING = 3  # exit code: nothing failed, and not all is done
+_WORST_FIRST = (22, 30)  # exit codes of failures; then as they came
+
+
+def sync(
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Try again until all is done, or the time is over.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="S", help="Seconds, at most.", show_default="none"),
+    ] = None,
+    accept_remote: Annotated[
+        bool,
+        typer.Option(
+            "--accept-remote",
+            help="Go on from what the remote has now: lost branches are pushed again, its own "
+            "records of this key are taken over. Nothing is lost here, or forced there.",
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Commit and push what is left, now, and show how it goes."""
+    if timeout is not None and not timeout > 0:
+        raise UsageError("--timeout is a number of seconds above 0")
+    at = place.find(project)
+    until = time.monotonic() + (timeout or limits.COMMAND_SECONDS)
+    accepted = accepting.accept(at, until) if accept_remote else []
+    with terminal.progress("pushing") as progress:
+        ran = _Rounds(at, for_git(progress), until, wait=wait)
+        ran.run()
+    ran.raise_failure()
+    shown: dict[str, Json] = {
+        "store": at.store.id,
+        "accepted": [one.to_json() for one in accepted],
+        "done": [_job(one.job) for one in ran.done],
+        "left": [_job(one) for one in ran.left],
+    }
+    if as_json:
+        from savepoint.cli import shapes
+
+        terminal.document(shapes.checked(shapes.Synced, shown))
+    else:
+        _print(at, accepted, ran)
+    if ran.left:
+        raise typer.Exit(PENDING)
+
+
+class _Rounds:
+    """Everything that is owed, tried until it is done, fails, or the time is over."""
+
+    def __init__(self, at: place.Place, kinds: list[Kind], until: float, *, wait: bool) -> None:
+        self._at = at
+        self._kinds = kinds
+        self._until = until
+        self._wait = wait
+        self._around = place.around()
+        self.done: list[Done] = []
+        self.left: list[Job] = []
+        self._failed: list[SavepointError] = []
+
+    def run(self) -> None:
+        """Raises BusyError, MalformedError, DiskError."""
+        pause = float(limits.RETRY_FIRST_SECONDS)
+        while True:
+            went_on = self._round()
+            self.left = self._owed()
+            if not self.left or time.monotonic() >= self._until:
+                return
+            if went_on and not self._failed:
+                continue
+            if not self._wait or not all(one.retry for one in self._failed):
+                return
+            time.sleep(max(0.0, min(pause, self._until - time.monotonic())))
+            pause = min(2 * pause, limits.SYNC_LONGEST_PAUSE_SECONDS)
+
+    def raise_failure(self) -> None:
+        """The worst of what failed last; the others are told beside it. That the time was too short
+        is no failure: it is what is left.
+        """
+        late = [one for one in self._failed if isinstance(one, BusyError | DeadlineError)]
+        first, *others = [*sorted(set(self._failed) - set(late), key=_place), None]
+        for one in (*others, *late):
+            if one is not None:
+                terminal.note(one.message)
+        if first is not None:
+            raise first
+
+    def _round(self) -> bool:
+        """Try everything once. Was something done?"""
+        try:
+            tried = worker.try_now(
+                self._at.store, self._kinds, self._around, until=self._until, tell=self._tell
+            )
+        except BusyError as failure:  # a worker is at it
+            self._failed = [failure]
+            return False
+        self._failed = [one.failure for one in tried if one.failure is not None]
+        finished = [one for one in tried if one.failure is None]
+        self.done += finished
+        return bool(finished)
+
+    def _tell(self, done: Done) -> None:
+        log.told(self._at.store, done, self._around)
+
+    def _owed(self) -> list[Job]:
+        return [job for kind in self._kinds for job in kind.owed(self._at.store, self._around)]
+
+
+def _place(failure: SavepointError) -> int:
+    """A remote that went another way is worse than one that cannot be reached."""
+    code = failure.exit_code
+    return _WORST_FIRST.index(code) if code in _WORST_FIRST else len(_WORST_FIRST)
+
+
+def _job(job: Job) -> Json:
+    return {"kind": job.kind, "key": job.key, "seq": job.seq}
+
+
+def _print(at: place.Place, accepted: list[Acceptance], ran: _Rounds) -> None:
+    for one in accepted:
+        terminal.say(f"{one.slug}: {one.done.what}")
+    pushed = [one.job for one in ran.done if one.job.kind == "push"]
+    where = remote_url.parse(at.config.remote, "/").shown if at.config.remote else ""
+    for job in pushed:
+        terminal.say(f"pushed up to savepoint {job.seq} of {job.key} to {where}")
+    for job in ran.left:
+        terminal.say(f"left: {job.kind} of {job.key}", "yellow")
+    if not pushed and not ran.left:
+        told = f"{where} has everything" if where else "everything is committed"
+        terminal.say(told)
+    if not where:
+        terminal.note("there is no remote; `savepoint config remote URL` chooses one")
