@@ -158,6 +158,14 @@ def _read_stdin() -> bytes:
     return data
 
 
+def _project(told: Payload) -> str:
+    """The folder that a missed fire was for; empty if that is gone."""
+    try:
+        return os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or os.getcwd()
+    except OSError:
+        return ""
+
+
 def _deadline_passed(_signal: int, _frame: object) -> None:
     raise DeadlineError("the hook's time has passed; the rest is pending")
 
@@ -174,7 +182,7 @@ def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
                 "event": event,
                 "session_id": journal.printable(told.session_id),
                 "transcript": journal.printable(told.transcript),
-                "project": journal.printable(os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd),
+                "project": journal.printable(_project(told)),
                 "reason": journal.printable(reason),
             },
         )

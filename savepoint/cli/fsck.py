@@ -9,7 +9,6 @@ import typer
 
 from savepoint.cli import options, place, terminal
 from savepoint.core import limits
-from savepoint.store import registry
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
@@ -33,7 +32,7 @@ def fsck(
     from savepoint.store import fsck as checker
     from savepoint.store import repair
 
-    store = registry.find(place.home(), place.folder(project))  # also one whose config is damaged
+    store = place.store_of(place.folder(project))  # also one whose config is damaged
     done: list[Repaired] = []
     if mend:
         deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS

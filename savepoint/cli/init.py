@@ -22,7 +22,6 @@ from savepoint.store import (
     birth,
     config,
     durable,
-    index,
     missed,
     regain,
     registry,
@@ -44,6 +43,7 @@ class _Begun(NamedTuple):
     store: Store
     what: str  # created | adopted | there
     moved: tuple[Store, ...] = ()  # stores that may have been this folder's
+    before: str = ""  # the instance that was the current one, if another is now
 
 
 def init(
@@ -68,10 +68,10 @@ def init(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Make a store for this project.
+    """Make a store for this project, with a key of its own.
 
-    It gets a key of its own. What the hook missed is caught up; where there is a store already,
-    that is all that happens.
+    What the hook missed is caught up. Where there is a store already, the instance that --instance
+    names becomes its current one, and is born if it is new; nothing else changes.
     """
     where = place.folder(project)
     begun = _begin(place.home(), where, _instance(instance), adopt)
@@ -116,8 +116,7 @@ def _begin(home: Home, where: str, instance: Instance | None, adopt: str) -> _Be
             return _Begun(
                 birth.create_store(home, where, chosen, int(time.time())), "created", moved
             )
-        _settle_instance(store, instance)
-    return _Begun(store, "there")
+        return _Begun(store, "there", before=_settle_instance(store, instance))
 
 
 def _own_store(home: Home, where: str) -> Store | None:
@@ -179,19 +178,22 @@ def _take_from(other: Store, where: str) -> None:
         terminal.note(f"store {other.id} no longer has this folder; it keeps its savepoints")
 
 
-def _settle_instance(store: Store, wanted: Instance | None) -> None:
-    """A store that exists: its key file is there, and the instance asked for is the current one."""
+def _settle_instance(store: Store, wanted: Instance | None) -> str:
+    """A store that exists: its key file is there, and the instance asked for is the current one.
+    Which one was, if that was another.
+    """
     chosen = config.load(store)
     current = store.instance(chosen.instance)
     if not os.path.lexists(current.authority):
         birth.restore_authority(current)
-    if wanted is None or index.instance(current) == str(wanted):
-        return
+    if wanted is None or savepoints.name_of(current) == str(wanted):
+        return ""
     try:
         paths = savepoints.instance_named(store, str(wanted))
     except SelectorError:
         paths, _ = birth.give_birth(store, wanted, int(time.time()))
     chosen._replace(instance=paths.slug).save(store)
+    return savepoints.name_of(current) or current.slug
 
 
 def _catch_up(at: place.Place) -> tuple[list[Json], int]:
@@ -226,6 +228,7 @@ def _document(at: place.Place, begun: _Begun, caught: list[Json], lost: int) -> 
         "instance": at.instance,
         "key": at.paths.slug[-8:],
         "result": begun.what,
+        "previous_instance": begun.before or None,
         "perhaps_moved_from": [one.id for one in begun.moved],
         "caught_up": caught,
         "transcripts_gone": lost,
@@ -242,5 +245,10 @@ def _print(at: place.Place, begun: _Begun) -> None:
     terminal.say(f"  instance  {at.title}")
     terminal.say(f"  store     {at.store.path}")
     terminal.say(f"  keys      {at.store.keys}")
+    if begun.before:
+        terminal.note(
+            f"{at.instance} is the current instance from now on, with savepoints of its own; "
+            f"`--instance '{begun.before}'` shows those of the one before"
+        )
     if safekeeping.backed_up(at.store) is None:
         terminal.note(place.KEYS_NOTE)

@@ -10,7 +10,8 @@ from savepoint.capture import surroundings
 from savepoint.capture.request import Request
 from savepoint.capture.stillness import Stillness
 from savepoint.core import limits
-from savepoint.core.errors import OutputExistsError, UsageError
+from savepoint.core.errors import NoStoreError, OutputExistsError, UsageError
+from savepoint.gitlayer.repository import Repository
 from savepoint.store import config, registry, savepoints, worktree
 from savepoint.store.config import Config
 from savepoint.store.layout import Home, InstancePaths, Store
@@ -68,7 +69,7 @@ def find(project: str, instance: str = "") -> Place:
     Raises UsageError, NoStoreError, SelectorError, MalformedError, DiskError.
     """
     where = folder(project)
-    store = registry.find(home(), where)
+    store = store_of(where)
     chosen = config.load(store)
     paths = store.instance(chosen.instance)
     if instance:
@@ -76,9 +77,34 @@ def find(project: str, instance: str = "") -> Place:
     return Place(where, store, chosen, paths, savepoints.name_of(paths) or paths.slug)
 
 
+def store_of(where: str) -> Store:
+    """The store of a folder. Raises NoStoreError, whose hint names the store that the folder was
+    perhaps moved from: `savepoint init` alone would begin another.
+    """
+    try:
+        return registry.find(home(), where)
+    except NoStoreError as failure:
+        moved = registry.moved(home(), where)
+        if not moved:
+            raise
+        hint = f"{adopting(moved[0])}: this folder was perhaps moved from it"
+        raise NoStoreError(failure.message, hint=hint) from None
+
+
+def adopting(store: Store) -> str:
+    """How a folder goes on with that store."""
+    return f"`savepoint init --adopt {store.id[:8]}` continues that store here"
+
+
 def around() -> Surroundings:
     """What jobs may know of this machine."""
     return Surroundings(surroundings.for_children(os.environ), surroundings.config_dir(os.environ))
+
+
+def repository(store: Store) -> Repository:
+    """The store's repository, for what may take all the time that it takes."""
+    env = surroundings.for_children(os.environ)
+    return Repository.of(store, env, time.monotonic() + limits.COMMAND_SECONDS)
 
 
 def output(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from savepoint.cli import place, status, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
 from savepoint.core import keys, limits, spelling
+from savepoint.core.errors import NoStoreError
 from savepoint.store import index, keyring, missed, registry, safekeeping, savepoints, trusted
 from savepoint.store.survey import survey
 
@@ -39,10 +40,12 @@ def run(home: Home, at: place.Place) -> list[Check]:
 
 def without(home: Home, where: str) -> list[Check]:
     """For a folder that has none."""
-    found = [fail("store", f"no store for {where}", "run `savepoint init` in the project's folder")]
+    moved = registry.moved(home, where)
+    todo = place.adopting(moved[0]) if moved else NoStoreError.default_hint
+    found = [fail("store", f"no store for {where}", todo)]
     found += [
-        fail("moved", f"{where} was perhaps moved from store {one.id}", _adopt(one.id))
-        for one in registry.moved(home, where)
+        fail("moved", f"{where} was perhaps moved from store {one.id}", place.adopting(one))
+        for one in moved
     ]
     fires = missed.below(home, where)
     if fires:
@@ -54,10 +57,6 @@ def without(home: Home, where: str) -> list[Check]:
 def broken(failure: SavepointError) -> Check:
     """For a store that cannot be used at all."""
     return fail("store", failure.message, failure.hint)
-
-
-def _adopt(store_id: str) -> str:
-    return f"`savepoint init --adopt {store_id[:8]}` continues that store here"
 
 
 def _size(at: place.Place) -> str:

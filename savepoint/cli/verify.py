@@ -21,15 +21,24 @@ _COLOURS = {Verdict.VERIFIED: "green", Verdict.PENDING: "yellow", Verdict.UNVERI
 def verify(
     selector: options.Selector = "",
     every: Annotated[bool, typer.Option("--all", help="All savepoints of the instance.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also check a fresh clone of the remote.")
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not ask the remote: UNVERIFIABLE at best.")
+    ] = False,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Prove that a savepoint, or all of them, are whole and unchanged."""
+    """Prove that a savepoint, or all of them, are whole and unchanged: here, in git, at the remote."""
+    from savepoint.gitlayer import witness
     from savepoint.store.witness import verify_local
 
     if every and selector:
         raise UsageError("a selector and --all exclude each other")
+    if deep and offline:
+        raise UsageError("--deep and --offline exclude each other")
     at = place.find(project, instance)
     wanted = savepoints.criterion(selector or "latest")
 
@@ -39,8 +48,11 @@ def verify(
 
     with terminal.progress("verifying") as progress:
         report = verify_local(at.paths, None if every else chosen, progress)
-    if selector and not report.savepoints and report.verdict is Verdict.VERIFIED:
-        raise savepoints.nothing(at.paths, selector)
+        look = witness.Look(offline=offline, deep=deep, whole=every)
+        repo = place.repository(at.store)
+        report = witness.verify(repo, at.paths, report, look)
+    if not report.savepoints and report.verdict is Verdict.VERIFIED:
+        raise savepoints.nothing(at.paths, selector or "latest")  # nothing is proved by nothing
     if as_json:
         from savepoint.cli import shapes
 
@@ -54,12 +66,16 @@ def _print(at: place.Place, report: Report) -> None:
     for one in report.savepoints:
         _print_savepoint(one, in_full=len(report.savepoints) == 1)
     told = {finding for one in report.savepoints for finding in _findings(one)}
-    rest = [one for one in report.chain.findings if one not in told]
+    rest = [one for one in (*report.chain.findings, *report.git.findings) if one not in told]
     _print_findings([one for one in rest if one.result != "pass" or not report.savepoints])
     count = terminal.counted(len(report.savepoints), "savepoint")
     colour = _COLOURS.get(report.verdict, "red")
     terminal.say(f"{report.verdict}: {count} of {at.title}", colour)
-    terminal.say("git and chain are OFF: only this disk was asked")
+    remote = at.config.remote
+    if remote is None:
+        terminal.say("git has no remote, and chain is OFF: only this disk was asked")
+    else:
+        terminal.say("chain is OFF: not configured")
     if report.hint:
         terminal.advise(report.hint)
 

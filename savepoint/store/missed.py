@@ -65,7 +65,7 @@ def below(home: Home, folder: str) -> list[Fire]:
     """The fires for a folder and what is below it, for one that has no store."""
     top = os.path.realpath(folder)
     inside = top.rstrip("/") + "/"
-    return [one for one in fires(home) if (os.path.realpath(one.project) + "/").startswith(inside)]
+    return [one for one in fires(home) if _is_inside(one.project, inside)]
 
 
 def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[Fire]:
@@ -80,7 +80,16 @@ def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[F
     return [one for one in newest.values() if not _is_served(one, instances)]
 
 
+def _is_inside(folder: str, top: str) -> bool:
+    return os.path.isabs(folder) and (os.path.realpath(folder) + "/").startswith(top)
+
+
 def _belongs(home: Home, store: Store, folder: str) -> bool:
+    """A fire that names no folder, or one from where it stood, is nobody's: `realpath` would take
+    it for a fire of the folder that we stand in.
+    """
+    if not os.path.isabs(folder):
+        return False
     try:
         return registry.find(home, folder).id == store.id
     except NoStoreError:
