@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from savepoint.capture import transcript
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits, record
-from savepoint.core.errors import SavepointError, TranscriptError
+from savepoint.core.errors import MalformedError, TranscriptError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.store import guidance as started
 from savepoint.store import index, rebuild, registry, sessions
@@ -127,7 +127,7 @@ def _origin(paths: InstancePaths, own: Session | None) -> Json:
         return None
     try:
         last: Record = record.parse(line_at(paths, own.offset))
-    except SavepointError:
+    except (MalformedError, UnsupportedFormatError):
         return None
     return last.origin() if last.kind == "save" else None
 

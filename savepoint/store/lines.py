@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import DiskError, MalformedError
 from savepoint.store.files import open_regular, read_at
 
 if TYPE_CHECKING:
@@ -14,31 +14,35 @@ if TYPE_CHECKING:
 
 
 def line_at(paths: InstancePaths, offset: int) -> bytes:
-    """The line that starts at `offset`, without its LF; empty where there is none."""
-    try:
-        fd = open_regular(paths.index_file)
-    except (OSError, MalformedError):
-        return b""
-    try:
-        return read_at(fd, limits.RECORD_BYTES + 1, offset).partition(b"\n")[0]
-    finally:
-        os.close(fd)
+    """The line that starts at `offset`, without its LF; empty where there is none.
+
+    Raises DiskError: what cannot be read just now is not what is not there.
+    """
+    return _read(paths.index_file, offset, limits.RECORD_BYTES + 1).partition(b"\n")[0]
 
 
 def lines_from(paths: InstancePaths, offset: int) -> tuple[bytes, bytes]:
-    """The line that starts at `offset`, without its LF, and everything after it."""
-    try:
-        fd = open_regular(paths.index_file)
-    except (OSError, MalformedError):
-        return b"", b""
-    try:
-        size = os.fstat(fd).st_size
-        line, _, later = read_at(fd, max(0, size - offset), offset).partition(b"\n")
-    finally:
-        os.close(fd)
+    """The line that starts at `offset`, without its LF, and all that follows. Raises DiskError."""
+    line, _, later = _read(paths.index_file, offset, limits.INDEX_BYTES).partition(b"\n")
     return line, later
 
 
 def session_member(key: str) -> bytes:
     """What stands in every line of a session's savepoints."""
     return b'"session_id":"' + key.encode() + b'"'
+
+
+def _read(path: str, offset: int, limit: int) -> bytes:
+    try:
+        fd = open_regular(path)
+    except (FileNotFoundError, MalformedError):
+        return b""
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    try:
+        left = os.fstat(fd).st_size - offset
+        return read_at(fd, max(0, min(left, limit)), offset)
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    finally:
+        os.close(fd)

@@ -68,6 +68,21 @@ def test_killed_after_its_record_a_savepoint_is_what_the_next_comes_from(
     assert sum(one.reached for one in outcomes) > 4, "a new folder for a pack is one sync more"
 
 
+def test_an_index_that_cannot_be_opened_just_now_is_not_taken_for_an_empty_one(
+    tmp_path: Path, strace: str
+) -> None:
+    """The next savepoint of the session would come from none before it."""
+    swept = Sweep.prepare(tmp_path)
+    opened = [
+        call
+        for call in swept.calls()
+        if call.syscall == "openat" and "precompact-savepoint.jsonl" in call.text
+    ]
+    outcomes = [swept.run(sweep.Case(call, "EIO")) for call in opened]
+    assert [problem for one in outcomes for problem in one.problems] == []
+    assert sum(one.reached for one in outcomes) > 4
+
+
 def _is_append(call: sweep.Call) -> bool:
     return call.syscall == "fsync" and "precompact-savepoint.jsonl" in call.text
 
