@@ -208,11 +208,17 @@ def stopped_while_it_appends(scene: Scene, session: int) -> Iterator[None]:
 
 
 def _wait_until_stopped(parent: int) -> int:
+    """The child that is stopped for longer than strace stops it at each syscall."""
+    seen: list[list[str]] = []
     for _ in range(500):
+        seen.append([])
         for child in _children(parent):
             with open(f"/proc/{child}/stat", encoding="utf-8") as file:
-                if file.read().rpartition(")")[2].split()[0] in {"T", "t"}:
-                    return child
+                state, *_, user, system = file.read().rpartition(")")[2].split()[:13]
+            if state in {"T", "t"}:
+                seen[-1].append(f"{child} {user} {system}")
+        if seen[-1] and seen[-20:] == [seen[-1]] * 20:
+            return int(seen[-1][0].split()[0])
         time.sleep(0.02)
     raise AssertionError("it never stopped")
 

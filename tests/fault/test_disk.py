@@ -77,7 +77,7 @@ def fill(scene: Scene, left: int) -> None:
 
 
 @pytest.mark.usefixtures("loop_mount")
-@pytest.mark.parametrize("left", range(0, NEED, 2))
+@pytest.mark.parametrize("left", range(0, NEED, 3))
 def test_a_full_disk_stops_the_hook_and_hurts_nothing(scene: Scene, left: int) -> None:
     with small_disk(scene, f"size={PAGES * PAGE}"):
         before = fingerprint(scene.project)
