@@ -8,8 +8,15 @@ import re
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot
-from savepoint.core.errors import SavepointError, SelectorError, TamperedError, UsageError
+from savepoint.core.errors import (
+    MalformedError,
+    SavepointError,
+    SelectorError,
+    TamperedError,
+    UsageError,
+)
 from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import Instance
 from savepoint.store import index
 from savepoint.store.files import read_bounded
 from savepoint.store.packs import read_segment
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths, Store
 
+_SLUG_KEY_BYTES = 4  # of an instance's key, at the end of its slug in hex
 HASH_DIGITS = 8  # of a snapshot hash, at least: shorter ones meet by chance
 _PREFIX = re.compile(rf"[0-9a-f]{{{HASH_DIGITS},64}}")
 _FORMS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME"
@@ -117,14 +125,28 @@ def instances(store: Store) -> list[InstancePaths]:
 
 
 def instance_named(store: Store, name: str) -> InstancePaths:
-    """The instance of that slug, or of that id (`Gabriel #215`). Raises SelectorError."""
+    """The instance of that slug, or of that id (`Gabriel #215`). Where no record tells the id, as
+    the slug tells it: an instance whose index is damaged must be found to be called so. Raises
+    SelectorError.
+    """
     known = {one: name_of(one) for one in instances(store)}
     found = [one for one, own in known.items() if name in (one.slug, own)]
+    found = found or [one for one, own in known.items() if not own and _is_of(one.slug, name)]
     if len(found) == 1:
         return found[0]
-    there = ", ".join(f"{own} ({one.slug})" for one, own in known.items())
+    there = ", ".join(f"{own} ({one.slug})" if own else one.slug for one, own in known.items())
     count = "no instance" if not found else "more than one instance"
     raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
+
+
+def _is_of(slug: str, name: str) -> bool:
+    """Can an instance of that name have that slug, whatever its key is?"""
+    try:
+        wanted = Instance.parse(name).slug(bytes(_SLUG_KEY_BYTES))
+    except MalformedError:
+        return False
+    digits = 2 * _SLUG_KEY_BYTES
+    return slug[:-digits] == wanted[:-digits]
 
 
 def name_of(paths: InstancePaths) -> str:
