@@ -35,6 +35,7 @@ _EXIT_CODES = {
 _UNSUPPORTED_EXIT = 23
 REPAIR = "run `savepoint fsck --repair`"
 _HINTS = {
+    3: "run `savepoint sync`",
     20: "`savepoint fsck` lists everything that is damaged",
     21: "make readable what the findings name, then verify again",
     22: REPAIR,
@@ -128,6 +129,9 @@ class CheckedSavepoint(NamedTuple):
         }
 
 
+_NOT_ASKED = Witness((), off="not asked")
+
+
 class Report(NamedTuple):
     """What `verify` found. A fault of the index counts even where it comes after every savepoint
     that was asked for: it may stand where the newest one stood.
@@ -135,16 +139,18 @@ class Report(NamedTuple):
 
     chain: Witness  # rules 1 to 4 over the whole index
     savepoints: tuple[CheckedSavepoint, ...]
+    git: Witness = _NOT_ASKED  # what git says of all savepoints alike
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the index and of all savepoints asked for."""
-        return worst([self.chain.verdict, *(one.verdict for one in self.savepoints)])
+        """The worst of the index, of git and of all savepoints asked for."""
+        own = [one.verdict for one in self.savepoints]
+        return worst([self.chain.verdict, self.git.verdict, *own])
 
     @property
     def further(self) -> tuple[Finding, ...]:
-        """Faults of the index behind every savepoint that was asked for: no savepoint lists them,
-        but they count.
+        """Faults of the index behind every savepoint that was asked for, and of git where none
+        was: no savepoint lists them, but they count.
         """
         listed = {
             finding
@@ -153,7 +159,9 @@ class Report(NamedTuple):
             for finding in witness.findings
         }
         return tuple(
-            one for one in self.chain.findings if one.result != "pass" and one not in listed
+            one
+            for one in (*self.chain.findings, *self.git.findings)
+            if one.result != "pass" and one not in listed
         )
 
     @property
@@ -177,10 +185,11 @@ class Report(NamedTuple):
             "verdict": str(self.verdict),
             "savepoints": [one.to_json() for one in self.savepoints],
             "index": self.chain.to_json(),
+            "repository": self.git.to_json(),
         }
 
     def _findings(self) -> list[Finding]:
-        witnesses = [self.chain]
+        witnesses = [self.chain, *([] if self.git.off else [self.git])]
         for one in self.savepoints:
             witnesses += [witness for witness in one.witnesses.values() if not witness.off]
         return [finding for witness in witnesses for finding in witness.findings]

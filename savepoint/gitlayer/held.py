@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits, packs, verify
 from savepoint.core.errors import MalformedError, TamperedError
 from savepoint.core.named import NamedTuple
-from savepoint.gitlayer import message, repository, tree
+from savepoint.gitlayer import message, tree
+from savepoint.gitlayer.blobs import Blobs
 from savepoint.gitlayer.encrypt import unseal
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Held(NamedTuple):
     commit: str
     said: message.Commit
     files: dict[str, str]  # path → blob
+    blobs: Blobs  # that are read from there
 
     def snapshot(self, one: Record) -> bytes:
         """The snapshot of record `one`, as it was signed.
@@ -66,13 +68,10 @@ class Held(NamedTuple):
         blob = self.files.get(path)
         if blob is None:
             raise TamperedError(f"{self.where(path)} is missing")
-        running = self.repo.start("cat-file", "blob", blob, limit=limit)
-        result = running.finish(self.repo.deadline)
-        if len(result.out) > limit:
+        data = self.blobs.read(blob, limit)
+        if data is None:
             raise TamperedError(f"{self.where(path)} is larger than {limit} bytes")
-        if not result.ok:
-            raise repository.failure(result)
-        return result.out
+        return data
 
     def where(self, path: str) -> str:
         """How findings name a file of the commit."""
@@ -88,7 +87,7 @@ def held(repo: Repository, commit: str, identities: list[Identity]) -> Held:
         files = tree.list_files(repo, commit)
     except tree.ForeignEntryError as failure:
         raise MalformedError(failure.message) from failure
-    return Held(repo, identities, commit, said, files)
+    return Held(repo, identities, commit, said, files, Blobs(repo))
 
 
 def sealed_bytes(size: int) -> int:

@@ -20,9 +20,13 @@ from savepoint.gitlayer import history, pushed, repository, theirs
 from savepoint.store import index, trusted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint.gitlayer.remote import Remote
     from savepoint.gitlayer.theirs import Theirs
     from savepoint.store.layout import InstancePaths
+
+    Comparison = Callable[[Remote, InstancePaths, "Tips"], None]  # raises what does not hold
 
 _ACCEPT = "`savepoint sync --accept-remote` goes on from what it has now"
 
@@ -62,32 +66,46 @@ def check(remote: Remote, paths: InstancePaths, tips: Tips) -> None:
     RemoteDivergedError: it has commits that are not ours; RemoteUnreachableError, CommitError,
     DiskError.
     """
-    where = remote.url.shown
-    if tips.remote is None:
-        if tips.seen is not None:
-            lost = f"{where} has no branch of {paths.slug} any more; it had {tips.seen}"
-            raise RolledBackError(lost, hint=_ACCEPT)
-        return
-    if not history.has(remote.repo, tips.remote):
+    bring(remote, paths, tips)
+    check_seen(remote, paths, tips)
+    check_ours(remote, paths, tips)
+
+
+def bring(remote: Remote, paths: InstancePaths, tips: Tips) -> None:
+    """What the remote has is here, to be compared. Raises as `check`, but for RolledBackError."""
+    if tips.remote is not None and not history.has(remote.repo, tips.remote):
         remote.fetch(paths.slug, tips.remote)
-    _check_seen(remote, tips.remote, tips.seen)
-    if tips.ours is not None and history.leads_to(remote.repo, tips.remote, tips.ours):
-        return
-    if tips.ours is None or history.leads_to(remote.repo, tips.ours, tips.remote):
-        raise _ahead(remote, paths, tips.remote)
-    raise RemoteDivergedError(f"{where} has commits of {paths.slug} that do not come from ours")
 
 
-def _check_seen(remote: Remote, tip: str, before: str | None) -> None:
-    """What was once there is still there."""
+def check_seen(remote: Remote, paths: InstancePaths, tips: Tips) -> None:
+    """What was once there is still there. Raises RolledBackError, CommitError, DiskError."""
+    tip, before = tips.remote, tips.seen
     if before is None or before == tip:
         return
+    where = remote.url.shown
+    if tip is None:
+        lost = f"{where} has no branch of {paths.slug} any more; it had {before}"
+        raise RolledBackError(lost, hint=_ACCEPT)
     known = history.has(remote.repo, before)
     if known and history.leads_to(remote.repo, before, tip):
         return
     went_back = known and history.leads_to(remote.repo, tip, before)
     what = "went back to" if went_back else "was replaced: it has"
-    raise RolledBackError(f"{remote.url.shown} {what} {tip}; it had {before}", hint=_ACCEPT)
+    raise RolledBackError(f"{where} {what} {tip}; it had {before}", hint=_ACCEPT)
+
+
+def check_ours(remote: Remote, paths: InstancePaths, tips: Tips) -> None:
+    """What is there comes before what we have. Raises RolledBackError (it is ahead of us),
+    RemoteDivergedError, CommitError, DiskError.
+    """
+    if tips.remote is None:
+        return
+    if tips.ours is not None and history.leads_to(remote.repo, tips.remote, tips.ours):
+        return
+    if tips.ours is None or history.leads_to(remote.repo, tips.ours, tips.remote):
+        raise _ahead(remote, paths, tips.remote)
+    where = remote.url.shown
+    raise RemoteDivergedError(f"{where} has commits of {paths.slug} that do not come from ours")
 
 
 def _ahead(remote: Remote, paths: InstancePaths, tip: str) -> RolledBackError:

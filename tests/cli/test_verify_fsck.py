@@ -25,7 +25,7 @@ def test_verified(cli: Scene) -> None:
     (one,) = ran["savepoints"]
     assert (one["seq"], one["snapshot_hash"]) == (2, made["snapshot_hash"])
     verdicts = {name: witness["verdict"] for name, witness in one["witnesses"].items()}
-    assert verdicts == {"local": "VERIFIED", "git": "OFF", "chain": "OFF"}
+    assert verdicts == {"local": "VERIFIED", "git": "VERIFIED", "chain": "OFF"}
     rules = [finding["rule"] for finding in one["witnesses"]["local"]["findings"]]
     assert rules == [f"VERIFY-{n}" for n in range(1, 9)]
 
@@ -33,9 +33,9 @@ def test_verified(cli: Scene) -> None:
 def test_a_person_is_told_that_only_this_disk_was_asked(cli: Scene) -> None:
     cli.created()
     text = cli.good("verify").text
-    assert "local VERIFIED, git OFF (not configured), chain OFF (not configured)" in text
+    assert "local VERIFIED, git VERIFIED, chain OFF (not configured)" in text
     assert "VERIFIED: 1 savepoint of Gabriel #215" in text
-    assert text.endswith("git and chain are OFF: only this disk was asked\n")
+    assert text.endswith("git has no remote, and chain is OFF: only this disk was asked\n")
 
 
 def test_all_and_one(cli: Scene) -> None:

@@ -94,4 +94,5 @@ def test_json_has_the_members_that_others_build_on() -> None:
             "verdict": "VERIFIED",
             "findings": [{"rule": "VERIFY-1", "result": "pass", "detail": "fine"}],
         },
+        "repository": {"verdict": "OFF", "findings": [], "reason": "not asked"},
     }
