@@ -108,6 +108,8 @@ def _looked(remote: Remote, paths: InstancePaths) -> Tips:
     try:
         at = cursor.at_commit(remote.repo, tips.remote)
     except CommitError:
+        if tips.remote == tips.ours:
+            raise
         return tips  # no savepoint: somebody else's, which was accepted; ours is pushed over it
     with Lock(paths.store.lock, remote.repo.deadline):
         if config.load(paths.store).remote != remote.url.text:

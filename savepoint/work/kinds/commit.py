@@ -41,9 +41,9 @@ class Commit:
     def _of(self, paths: InstancePaths, around: Surroundings) -> Job | None:
         try:
             at = cursor.read(around.repository(paths.store), paths.slug)
-        except SavepointError:  # the attempt will say what is wrong with the ref
+            left = records.above(paths, at.seq if at else 0)
+        except SavepointError:  # the attempt will say what is wrong with ref or index
             return Job(self.name, paths.slug, None, int(time.time()))
-        left = records.above(paths, at.seq if at else 0)
         ours = [one for one in left if plan.has_commit(paths, one)]
         if not ours:
             return None

@@ -58,8 +58,8 @@ def owed_by(paths: InstancePaths, around: Surroundings) -> Job | None:
         if ours == theirs or ours is None:
             return None
         at, before = cursor.read(repo, paths.slug), pushed.read(repo, paths.slug)
-    except SavepointError:  # the attempt will say what is wrong with the refs
+        left = records.above(paths, before.seq if before else 0)
+    except SavepointError:  # the attempt will say what is wrong with refs or index
         return Job(NAME, paths.slug, None, int(time.time()))
-    left = records.above(paths, before.seq if before else 0)
     since = next((one.timestamp for one in left if one.kind == "save"), int(time.time()))
     return Job(NAME, paths.slug, at.seq if at else None, since)

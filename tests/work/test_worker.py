@@ -1,0 +1,170 @@
+"""The loop, with made-up kinds of jobs: what is tried, when again, and when the worker leaves."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint.core import limits
+from savepoint.core.errors import BusyError, PushRefusedError, RemoteUnreachableError
+from savepoint.store.locks import Lock
+from savepoint.work import outbox, worker
+from savepoint.work.jobs import Job, Surroundings
+from savepoint.work.outbox import Outbox
+from tests.work import scene
+
+if TYPE_CHECKING:
+    from savepoint.core.errors import SavepointError
+    from savepoint.store.layout import Store
+    from savepoint.work.worker import Done
+    from tests.gitlayer.remotes import Pushing
+
+_AROUND = Surroundings({}, "/nowhere")
+
+
+class Fake:
+    """Jobs that fail as they are told to, then are done."""
+
+    seconds = 5.0
+
+    def __init__(self, name: str, *failures: SavepointError | None) -> None:
+        self.name = name
+        self.failures = list(failures)
+        self.deadlines: list[float] = []
+
+    def owed(self, _store: Store, _around: Surroundings) -> list[Job]:
+        return [Job(self.name, "a", 1, 0)] if self.failures else []
+
+    def do(self, _store: Store, _job: Job, _around: Surroundings, deadline: float) -> None:
+        self.deadlines.append(deadline - time.monotonic())
+        failure = self.failures.pop(0)
+        if failure is not None:
+            self.failures.insert(0, failure) if failure.retry is False else None
+            raise failure
+
+
+@pytest.fixture
+def store(it: Pushing) -> Store:
+    return it.layer.paths.store
+
+
+def _run(store: Store, *kinds: Fake, seconds: float = 20) -> list[Done]:
+    done: list[Done] = []
+    worker.run(store, kinds, _AROUND, until=time.monotonic() + seconds, tell=done.append)
+    return done
+
+
+def _names(done: list[Done]) -> list[tuple[str, str]]:
+    return [(one.job.kind, one.failure.name if one.failure else "done") for one in done]
+
+
+def test_kinds_come_in_their_order_and_again_if_something_was_done(store: Store) -> None:
+    """What a later kind does may be the ground for an earlier one."""
+    first, second = Fake("first"), Fake("second", None)
+    push = second.do
+
+    def makes_work(*args: object) -> None:
+        push(*args)  # type: ignore[arg-type]
+        first.failures.append(None)
+
+    second.do = makes_work  # type: ignore[method-assign, assignment]
+    assert _names(_run(store, first, second)) == [("second", "done"), ("first", "done")]
+
+
+def test_a_failure_is_tried_again_after_a_pause(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RETRY_FIRST_SECONDS", 1)
+    kind = Fake("push", RemoteUnreachableError("away"), None)
+    began = time.monotonic()
+    assert _names(_run(store, kind)) == [("push", "remote_unreachable"), ("push", "done")]
+    assert 0.5 < time.monotonic() - began < 6
+    assert outbox.attempts(store, [Job("push", "a", 1, 0)]) == [None]
+
+
+def test_what_will_not_succeed_by_itself_ends_the_worker(store: Store) -> None:
+    began = time.monotonic()
+    kind = Fake("push", PushRefusedError("no"))
+    assert _names(_run(store, kind)) == [("push", "push_refused")]
+    assert _names(_run(store, kind)) == []
+    assert time.monotonic() - began < 3
+
+
+def test_one_job_that_fails_holds_no_other_up(store: Store) -> None:
+    refused, fine = Fake("first", PushRefusedError("no")), Fake("second", None)
+    assert _names(_run(store, refused, fine)) == [("first", "push_refused"), ("second", "done")]
+
+
+def test_an_attempt_has_a_deadline_within_the_worker_s(store: Store) -> None:
+    kind = Fake("push", None)
+    _run(store, kind, seconds=20)
+    short = Fake("push", None)
+    _run(store, short, seconds=2)
+    assert kind.deadlines == [pytest.approx(5, abs=0.5)]
+    assert short.deadlines == [pytest.approx(2, abs=0.5)]
+
+
+def test_a_worker_s_life_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_FIRST_SECONDS", 1)
+    kind = Fake("push", *(RemoteUnreachableError("away") for _ in range(50)))
+    began = time.monotonic()
+    _run(store, kind, seconds=2)
+    assert time.monotonic() - began < 4
+
+
+def test_sync_tries_at_once_what_was_put_off(store: Store) -> None:
+    kind = Fake("push", PushRefusedError("no"))
+    _run(store, kind)
+    until = time.monotonic() + 5
+    tried = worker.try_now(store, [kind], _AROUND, until=until, tell=lambda _: None)
+    assert _names(tried) == [("push", "push_refused")]
+    (attempt,) = outbox.attempts(store, [Job("push", "a", 1, 0)])
+    assert attempt is not None
+    assert attempt.tries == 2
+
+
+def test_sync_does_not_work_beside_a_worker(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.1)
+    with Lock(store.worker_lock, time.monotonic()), pytest.raises(BusyError):
+        worker.try_now(store, [], _AROUND, until=time.monotonic(), tell=lambda _: None)
+
+
+def test_of_three_workers_one_works_one_waits_and_one_leaves(store: Store) -> None:
+    with Lock(store.worker_lock, time.monotonic()):
+        waiting = scene.start(store)
+        time.sleep(1)
+        began = time.monotonic()
+        assert _run(store, Fake("push", None)) == []
+        assert time.monotonic() - began < 1
+        assert waiting.poll() is None
+    assert waiting.wait(10) == 0
+
+
+# attempts
+
+
+def test_pauses_grow_to_an_hour_and_are_not_all_alike() -> None:
+    pauses = [outbox.pause(tries, retry=True) for tries in range(1, 30)]
+    assert 1 <= pauses[0] <= limits.RETRY_FIRST_SECONDS * 1.25
+    assert 0.7 * limits.RETRY_LONGEST_SECONDS < pauses[-1] <= 1.25 * limits.RETRY_LONGEST_SECONDS
+    assert len({outbox.pause(20, retry=True) for _ in range(20)}) > 5
+    assert outbox.pause(1, retry=False) == limits.RETRY_LONGEST_SECONDS
+
+
+def test_attempts_survive_their_worker(store: Store) -> None:
+    job = Job("push", "a", 1, 0)
+    with Outbox(store) as box:
+        box.failed(job, RemoteUnreachableError("away"), 100)
+        box.failed(job, PushRefusedError("no"), 100)
+    (attempt,) = outbox.attempts(store, [job])
+    expected = (2, 100 + limits.RETRY_LONGEST_SECONDS, "push_refused", "no")
+    assert attempt == expected
+    with Outbox(store) as box:
+        box.done(job)
+    assert outbox.attempts(store, [job]) == [None]
+
+
+def test_attempts_of_a_store_that_never_had_a_worker(store: Store) -> None:
+    assert outbox.attempts(store, [Job("push", "a", 1, 0)]) == [None]
