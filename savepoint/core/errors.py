@@ -165,17 +165,20 @@ class PushRefusedError(SavepointError):
 
 
 class DiskError(SavepointError):
-    """No space, quota, input/output error, read-only."""
+    """No space, quota, input/output error, read-only, no permission."""
 
     exit_code = 40
-    default_hint = "free space or make the folder writable, then run the same again"
+    default_hint = "make it readable and writable, or free space, then run the same again"
 
     @classmethod
     def of(cls, failure: OSError, path: str = "") -> DiskError:
-        """Say in words what the kernel said of `path` (or of the path the failure names)."""
+        """Say in words what the kernel said of `path` (or of the path the failure names), and what
+        helps against that: more space does not help against permissions.
+        """
         where = path or str(failure.filename or "")
-        what = _KERNEL_WORDS.get(failure.errno or 0, failure.strerror or "failed")
-        return cls(f"{where}: {what}" if where else what)
+        number = failure.errno or 0
+        what = _KERNEL_WORDS.get(number, failure.strerror or "failed")
+        return cls(f"{where}: {what}" if where else what, hint=_REMEDIES.get(number, ""))
 
 
 _KERNEL_WORDS = {
@@ -188,4 +191,24 @@ _KERNEL_WORDS = {
     errno.EFBIG: "file size limit reached",
     errno.EMFILE: "too many open files in this process",
     errno.ENFILE: "too many open files on this machine",
+    errno.ELOOP: "is a link, or behind too many of them",
+}
+_AGAIN = "then run the same again"
+_SPACE = f"free space, {_AGAIN}"
+_PERMISSIONS = f"look at its permissions and owner (`ls -ld`), and at its folder's, {_AGAIN}"
+_IN_ITS_PLACE = f"see what stands in its place and move that away, {_AGAIN}"
+_REMEDIES = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EROFS: f"make the file system writable, {_AGAIN}",
+    errno.EACCES: _PERMISSIONS,
+    errno.EPERM: _PERMISSIONS,
+    errno.EIO: "the disk may be failing: copy what is on it, then run `savepoint fsck`",
+    errno.EFBIG: f"raise the limit (`ulimit -f`), {_AGAIN}",
+    errno.EMFILE: f"raise the limit (`ulimit -n`), {_AGAIN}",
+    errno.ENFILE: f"end other programs, {_AGAIN}",
+    errno.ELOOP: _IN_ITS_PLACE,
+    errno.EISDIR: _IN_ITS_PLACE,
+    errno.ENOTDIR: _IN_ITS_PLACE,
+    errno.ENXIO: _IN_ITS_PLACE,
 }

@@ -30,7 +30,23 @@ def find(home: Home, folder: str) -> Store:
     tree = worktree.find_worktree(real)
     if tree is not None and tree.common_dir in known:
         return home.store(known[tree.common_dir])
+    _refuse_unreadable(home, known)
     raise NoStoreError(f"no store for {folder}")
+
+
+def _refuse_unreadable(home: Home, known: dict[str, str]) -> None:
+    """Where the stores, or one that is known by nothing but its config, cannot be looked into,
+    nobody can say that there is none for a folder: `init` would make another. Raises DiskError.
+    """
+    paths = [home.path, home.stores]
+    paths += [one.config for one in _folders(home) if one.id not in known.values()]
+    for path in paths:
+        try:
+            os.stat(path if path.endswith(".json") else os.path.join(path, "."))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as failure:
+            raise DiskError.of(failure, path) from failure
 
 
 def project_of(folder: str) -> Project:

@@ -165,7 +165,7 @@ def test_unreadable_file_is_21_and_unlistable_folder_40(
     found = check(built)
     assert found.exit_code == 40
     assert "cannot be listed: Permission denied" in told(found, "damage")
-    assert "free space" in found.hint
+    assert "readable" in found.hint
 
 
 def test_worst_exit_code_wins(built: Built) -> None:
