@@ -47,8 +47,8 @@ def open_file(path: str) -> int:
         return open_regular(path)
     except FileNotFoundError:
         raise TranscriptError(f"{path} does not exist") from None
-    except MalformedError:
-        raise TranscriptError(f"{path} is not a regular file") from None
+    except MalformedError as failure:
+        raise TranscriptError(failure.message) from None
     except OSError as failure:
         raise TranscriptError(f"{path}: {failure.strerror}") from failure
 

@@ -20,8 +20,8 @@ def read(path: str, limit: int) -> bytes | Lack:
         fd = open_regular(path)
     except OSError as failure:
         return _lack(failure)
-    except MalformedError:
-        return Lack("is not a regular file")
+    except MalformedError as failure:  # a link, a folder, …
+        return Lack(failure.message.removeprefix(f"{path} "))
     try:
         return _read(fd, limit)
     except OSError as failure:

@@ -8,7 +8,7 @@ import stat
 
 from savepoint.core.errors import DiskError, MalformedError
 
-_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EMLINK)  # a link, a socket; EMLINK: a link on FreeBSD
+_LINK = (errno.ELOOP, errno.EMLINK)  # EMLINK on FreeBSD
 
 
 def read_bounded(path: str, limit: int) -> bytes | None:
@@ -38,12 +38,14 @@ def open_regular(path: str) -> int:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as failure:
-        if failure.errno in _NO_FILE:
-            raise MalformedError(f"{path}: not a regular file") from None
+        if failure.errno in _LINK:
+            raise MalformedError(f"{path} is a link") from None
+        if failure.errno == errno.ENXIO:  # a socket
+            raise MalformedError(f"{path} is not a regular file") from None
         raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise MalformedError(f"{path}: not a regular file")
+        raise MalformedError(f"{path} is not a regular file")
     return fd
 
 

@@ -113,8 +113,10 @@ def read_private(path: str, limit: int) -> bytes:
         fd = open_regular(path)
     except FileNotFoundError:
         raise KeyFileError(f"{path} is missing", hint=_LOST) from None
-    except (OSError, SavepointError) as failure:
-        raise KeyFileError(f"{path} cannot be read as a file of its own: {failure}") from None
+    except OSError as failure:
+        raise KeyFileError(f"{path}: {failure.strerror}") from None
+    except SavepointError as failure:
+        raise KeyFileError(failure.message) from None
     try:
         _refuse_unsafe(path, os.fstat(fd))
         return os.read(fd, limit)

@@ -79,8 +79,8 @@ def _socket(path: Path) -> None:
         (_folder, "not a regular file"),
         (os.mkfifo, "not a regular file"),
         (_socket, "not a regular file"),
-        (_device, "not a regular file"),
-        (_link, "not a regular file"),
+        (_device, "is a link"),
+        (_link, "is a link"),
     ],
 )
 def test_what_is_no_file_is_said_and_the_rest_is_saved(
