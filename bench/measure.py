@@ -47,20 +47,19 @@ class Command(NamedTuple):
         return taken
 
     def peak_bytes(self) -> int:
-        """The sum over its process tree of each process's own peak of resident memory.
-
-        An upper bound of the tree's peak: shared pages count once a process, and as if all peaks
-        fell together. Each process is read (VmHWM of /proc/PID/status) every millisecond while it
-        lives; the peak only rises, so the last reading is it but for the last millisecond.
+        """The most resident memory that its process tree had at one time (VmRSS of all of it, read
+        every millisecond), and never less than the peak that the kernel kept of the process
+        itself (VmHWM; `ru_maxrss` begins with that of the parent). Pages that processes share count
+        for each.
         """
-        peaks: dict[int, int] = {}
+        peak = 0
         process = self.start()
         while process.poll() is None:
-            for pid in _tree(process.pid):
-                peaks[pid] = _peak_of(pid) or peaks.get(pid, 0)
+            together = sum(_memory(pid, "VmRSS") for pid in _tree(process.pid))
+            peak = max(peak, together, _memory(process.pid, "VmHWM"))
             time.sleep(_SAMPLE_SECONDS)
         self._demand_success(process.returncode)
-        return sum(peaks.values())
+        return peak
 
     def bytes_read(self) -> int:
         """What it took through read and its like, from wherever (rchar of /proc/PID/io)."""
@@ -77,23 +76,27 @@ class Command(NamedTuple):
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and its descendants, as far as they live."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            children = [int(one) for one in file.read().split()]
-    except OSError:
-        return []
-    return [pid, *(one for child in children for one in _tree(child))]
+    """A process and its descendants, as far as they live. One that has not become another program
+    yet still has the memory of its parent, and is not counted twice.
+    """
+    own = _read(f"/proc/{pid}/cmdline")
+    children = map(int, _read(f"/proc/{pid}/task/{pid}/children").split())
+    others = [one for one in children if _read(f"/proc/{one}/cmdline") != own]
+    return [pid, *(one for child in others for one in _tree(child))]
 
 
-def _peak_of(pid: int) -> int:
+def _memory(pid: int, kind: str) -> int:
     """Bytes; 0 for a process that has just ended."""
+    lines = _read(f"/proc/{pid}/status").splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{kind}:")), 0)
+
+
+def _read(path: str) -> str:
     try:
-        with open(f"/proc/{pid}/status", encoding="ascii") as file:
-            lines = file.readlines()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
     except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+        return ""
 
 
 class Series:

@@ -97,8 +97,9 @@ _METHOD = """\
   synced, so that what the preparation wrote does not weigh on what is measured, and transcripts are
   still for {rest:g} s. Pages are in the cache. 1 MB is 10^6 bytes.
 - The sessions are generated from a fixed seed (`bench/material.py`).
-- Peak memory is the sum, over all processes of the tree, of the peak of each (VmHWM, read every
-  millisecond): never less than the true peak of the tree.
+- Peak memory is the most that the processes of the tree had together (VmRSS, read every
+  millisecond; what they share counts for each), and never less than the peak that the kernel kept
+  of the process itself.
 - Bytes read are those of all read calls (rchar of /proc/PID/io), less those of the same command in
   an empty store. Stored bytes are the growth of all files of the store but logs.
 - Stores with many savepoints, and the session that is verified, are made by the code that saves,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from savepoint.core.segments import Segment
     from savepoint.store.packs import PackWriter
 
-_CHUNK_BYTES = limits.MIB
+_LIKELY_BYTES = limits.SEGMENT_SOFT_BYTES + 64 * limits.KIB  # most lines end sooner
+_HASH_BYTES = 256 * limits.KIB
 
 
 class Stored(NamedTuple):
@@ -127,10 +128,23 @@ def _prefix_stands(fd: int, before: CachedFile, opened: os.stat_result, check: s
         checked = checked[-1 - limits.TAIL_CHECK_SEGMENTS :]
     position = total - sum(one.bytes for one in checked)
     for one in checked:
-        if hashlib.sha256(read_at(fd, one.bytes, position)).hexdigest() != one.sha256:
+        if _sha256_at(fd, one.bytes, position) != one.sha256:
             return False
         position += one.bytes
     return True
+
+
+def _sha256_at(fd: int, size: int, position: int) -> str:
+    """Of `size` bytes from `position` on, or of what the file has of them. One small buffer serves:
+    fresh memory for each read costs more than the hashing.
+    """
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(min(size, _HASH_BYTES)))
+    while size > 0 and (got := os.preadv(fd, [buffer[:size]], position)):
+        digest.update(buffer[:got])
+        size -= got
+        position += got
+    return digest.hexdigest()
 
 
 class _Reader:
@@ -143,24 +157,33 @@ class _Reader:
 
     def segments(self) -> Iterator[bytes]:
         """The raw bytes of each segment; only the last may be open."""
-        buffer = bytearray()
+        start = self.position
         end = os.fstat(self._fd).st_size
         while True:
-            while chunk := self._chunk(end):
-                self.position += len(chunk)
-                buffer += chunk
-                while (stop := segments.cut(buffer, 0, final=False)) is not None:
-                    yield bytes(buffer[:stop])
-                    del buffer[:stop]
+            data, is_closed = self._read(start, end)
+            self.position = start + len(data)
+            if is_closed:
+                yield data
+                start = self.position
+                continue
             grown = self._wait(end)
             if grown == end:
                 break
             end = grown
-        if buffer:
-            yield bytes(buffer)
+        if data:
+            yield data
 
-    def _chunk(self, end: int) -> bytes:
-        return os.pread(self._fd, min(_CHUNK_BYTES, end - self.position), self.position)
+    def _read(self, start: int, end: int) -> tuple[bytes, bool]:
+        """The segment at `start`, or, if it is not closed before `end`, all that there is of it."""
+        most = _LIKELY_BYTES
+        while True:
+            data = read_at(self._fd, min(most, end - start), start)
+            stop = segments.cut(data, 0, final=False)
+            if stop is not None:
+                return data[:stop], True
+            if len(data) < most:
+                return data, False
+            most = min(2 * most, limits.SEGMENT_HARD_BYTES)
 
     def _wait(self, end: int) -> int:
         """The size to read to: more than `end` if the file grew before it had come to rest."""

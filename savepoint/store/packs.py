@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import hashlib
 import os
 from typing import TYPE_CHECKING, Self
@@ -15,19 +16,25 @@ from savepoint.store.files import open_regular, read_at
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
+_STAND_IN = "@"  # for the pack of a segment that is in none yet
+_LONG_BYTES = 128 * limits.KIB  # from here on a segment is worth a thread
+
 
 class PackWriter:
     """Takes the segments of one save. What is known already is not written again; the rest goes as
-    frames into packs, named when they are full or `finish` is called.
+    frames into packs, named when they are full or `finish` is called. Long segments are compressed
+    beside the caller's own work.
 
-    Until then a segment's `pack` is a stand-in; `settled` gives the segment with its name.
+    Until then a segment has a stand-in for its place; `settled` gives the segment with it.
     """
 
     def __init__(self, store: Store, known: dict[str, Segment]) -> None:
         self._store = store
         self._known = known
         self._present: dict[str, bool] = {}  # packs of known segments that were looked at
-        self._names: list[str] = []  # of the packs of this save, by number
+        self._waiting: tuple[Segment, _Job] | None = None  # compressed meanwhile, one at a time
+        self._entered: list[Segment] = []  # in the open pack, with everything but its name
+        self._settled: dict[str, Segment] = {}  # in packs of this save, by SHA-256
         self._open: _OpenPack | None = None
 
     def __enter__(self) -> Self:
@@ -46,39 +53,51 @@ class PackWriter:
         known = self._known.get(sha256)
         if known is not None and self._is_present(known.pack):
             return known
-        pack = self._open or self._begin()
-        frame = packs.compress(raw)
-        stand_in = f"@{len(self._names)}"
-        segment = Segment(sha256, len(raw), raw.count(b"\n"), stand_in, pack.size, len(frame))
-        pack.write(frame)
+        segment = Segment(sha256, len(raw), raw.count(b"\n"), _STAND_IN, 0, 0)
         self._known[sha256] = segment
-        if pack.size >= limits.PACK_BYTES:
-            self._close(pack)
+        if len(raw) < _LONG_BYTES:
+            self._enter(segment, packs.compress(raw))
+        else:
+            self._take_waiting()
+            self._waiting = (segment, _Job(raw))
         return segment
 
     def finish(self) -> None:
         """Every pack of this save is durable under its name when this returns. Raises DiskError."""
+        self._take_waiting()
         if self._open is not None:
             self._close(self._open)
 
     @property
     def written(self) -> frozenset[str]:
         """Names of the packs of this save; after `finish`."""
-        return frozenset(self._names)
+        return frozenset(one.pack for one in self._settled.values())
 
     def settled(self, segment: Segment) -> Segment:
-        """The segment with the name of its pack; after `finish`."""
-        if not segment.pack.startswith("@"):
-            return segment
-        return segment._replace(pack=self._names[int(segment.pack[1:])])
+        """The segment with its place; after `finish`."""
+        return self._settled[segment.sha256] if segment.pack == _STAND_IN else segment
 
     def _is_present(self, pack: str) -> bool:
         """A pack that went missing is not built on: its content is stored again."""
-        if pack.startswith("@"):
+        if pack == _STAND_IN:
             return True
         if pack not in self._present:
             self._present[pack] = os.path.isfile(self._store.pack(pack))
         return self._present[pack]
+
+    def _take_waiting(self) -> None:
+        """Write what the job gives that is under way, if one is, when it is done."""
+        if self._waiting is not None:
+            segment, job = self._waiting
+            self._waiting = None
+            self._enter(segment, job.frame())
+
+    def _enter(self, segment: Segment, frame: bytes) -> None:
+        pack = self._open or self._begin()
+        self._entered.append(segment._replace(offset=pack.size, length=len(frame)))
+        pack.write(frame)
+        if pack.size >= limits.PACK_BYTES:
+            self._close(pack)
 
     def _begin(self) -> _OpenPack:
         self._open = _OpenPack(self._store)
@@ -91,8 +110,40 @@ class PackWriter:
         with pack.file:
             pack.file.create(os.path.join(name[:2], name + ".pack"))
         durable.sync_directory(os.path.dirname(target))
-        self._names.append(name)
+        self._settled |= {one.sha256: one._replace(pack=name) for one in self._entered}
+        self._entered = []
         self._open = None
+
+
+class _Job:
+    """One segment being compressed in a thread of its own, which touches nothing else: zstd works
+    without the interpreter's lock. (`threading` would cost a fire 2 ms to import.)
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self._frame = b""
+        self._failure: BaseException | None = None
+        self._done = _thread.allocate_lock()
+        self._done.acquire()
+        try:
+            _thread.start_new_thread(self._run, (raw,))
+        except RuntimeError:  # no more threads here
+            self._run(raw)
+
+    def frame(self) -> bytes:
+        """What came of it, when it is done."""
+        with self._done:
+            if self._failure is not None:
+                raise self._failure
+            return self._frame
+
+    def _run(self, raw: bytes) -> None:
+        try:
+            self._frame = packs.compress(raw)
+        except BaseException as failure:  # noqa: BLE001  # raised where the frame is asked for
+            self._failure = failure
+        finally:
+            self._done.release()
 
 
 class _OpenPack:

@@ -391,7 +391,7 @@ def test_a_session_full_of_pictures(scene: Scene) -> None:
             line = json.dumps({**told, "message": {"role": "user", "content": content}})
             file.write(line.encode() + b"\n")
     scene.rest()
-    assert 10 * limits.MIB < _peak_of_fire(scene) < 64 * limits.MIB
+    assert 10 * limits.MIB < _peak_of_fire(scene) < 96_000_000, "as for any first save"
     first = _stored_bytes(scene)
     scene.say(1)
     begun = time.monotonic()
