@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import time
 from pathlib import Path
@@ -299,3 +300,32 @@ def test_a_remote_that_went_back_stops_pushes_and_nothing_else(it: Pushing) -> N
     done = {one.job.kind: one.failure for one in work_once(it.layer.paths.store)}
     assert done["commit"] is None
     assert isinstance(done["push"], RolledBackError)
+
+
+def test_commits_and_pushes_beside_a_repack_lose_nothing(it: Pushing, zstd: str) -> None:
+    """No lock keeps them apart: git's own order must hold (new pack first, old ones after)."""
+    it.saved(1)
+    stop = it.bare.path / "stop"
+    context = multiprocessing.get_context("fork")
+    repacking = context.Process(target=_repack_until, args=(it, stop))
+    repacking.start()
+    try:
+        for number in range(25):
+            it.layer.saved(os.urandom(20_000).hex().encode() + b"\n")
+            if number % 5 == 0:
+                it.push()
+    finally:
+        stop.touch()
+        repacking.join(20)
+    assert repacking.exitcode == 0
+    it.push()
+    it.check_pushed()
+    assert it.layer.fsck() == ""
+    assert len(it.layer.history()) == 26
+    for commit, one in zip(it.layer.history(), it.layer.built.records()[1:], strict=True):
+        it.layer.check_whole(commit, one)
+
+
+def _repack_until(it: Pushing, stop: Path) -> None:
+    while not stop.exists():
+        packing.join(around().repository(it.layer.paths.store)._replace(deadline=_soon()))
