@@ -64,6 +64,15 @@ def recipient_lines(store: Store) -> list[str]:
     return [line for _, line in lines]
 
 
+def check(store: Store) -> None:
+    """Both files are whole, and the store's own key is among the recipients: without it, its own
+    backup would open nothing new. Raises KeyFileError.
+    """
+    known = identities(store)
+    if not {str(one.to_public()) for one in known} & set(recipient_lines(store)):
+        raise KeyFileError(f"{store.recipients} does not name the key of {store.age_identity}")
+
+
 def text(path: str) -> str:
     """All of age-identity.txt or recipients.txt, with its comments. Raises KeyFileError."""
     try:

@@ -8,25 +8,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import keys, limits, spelling
+from savepoint.core import limits, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, parse
 from savepoint.core.verify import Lack
-from savepoint.store import evidence
+from savepoint.store import evidence, key_items
 from savepoint.store.items import Item, damage, note, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint.core.record import Record
     from savepoint.core.verify import Index
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.store.survey import Survey
 
 _TAMPERED, _ROLLED_BACK, _UNSUPPORTED, _DISK = 20, 22, 23, 40  # exit codes
-_KEYPAIR_BYTES = 4 * limits.KIB
 
 
 class Head(NamedTuple):
@@ -58,7 +56,9 @@ def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) 
         yield damage(f"{folder} cannot be listed: {reason}", _DISK)
     yield from _config(store, seen, indexes)
     for slug, index in indexes.items():
-        yield from _key(store.instance(slug), index)
+        yield from key_items.of_instance(store.instance(slug), index)
+    if indexes:
+        yield from key_items.of_age(store)
     yield from _heads(store, seen)
     yield from _caches(store, seen, indexes)
     yield from _pending(store, seen)
@@ -104,43 +104,6 @@ def _way_back(store: Store, projects: set[str]) -> Iterator[Item]:
     for path in sorted(projects):
         if mapped.get(path) != store.id:
             yield note(f"stores.json does not lead from {path} to this store; it is rebuilt")
-
-
-def _key(paths: InstancePaths, index: Index) -> Iterator[Item]:
-    """Root seed and nonce give the key that signed the birth; the key file holds that key. What is
-    missing is a warning: a machine that only verifies needs none.
-    """
-    birth = index.records[0][0] if index.records else None
-    if birth is None or birth.kind != "birth":
-        return
-    root = evidence.read(paths.store.root_seed, keys.SEED_BYTES)
-    where = os.path.relpath(paths.store.root_seed, paths.store.home)
-    if isinstance(root, Lack):
-        yield warning(f"{where} {root.reason}")
-    elif _derived(root, birth) != birth.signer:
-        yield damage(f"{where} does not derive the key of {paths.slug}")
-    pair = evidence.read(paths.authority, _KEYPAIR_BYTES)
-    where = os.path.relpath(paths.authority, paths.store.home)
-    if isinstance(pair, Lack):
-        yield warning(f"{where} {pair.reason}")
-    elif not _is_key_of(pair, birth.signer):
-        yield damage(f"{where} does not hold the key of the birth record")
-
-
-def _derived(root: bytes, birth: Record) -> bytes:
-    if len(root) != keys.SEED_BYTES:
-        return b""
-    nonce = bytes.fromhex(str(birth.body["nonce"]))
-    return keys.public_key(keys.derive_seed(root, nonce, birth.instance))
-
-
-def _is_key_of(data: bytes, signer: bytes) -> bool:
-    """A Solana keypair file: 32 bytes of seed, 32 of the public key that belongs to them."""
-    try:
-        pair = bytes(_items(parse(data)))  # type: ignore[arg-type]  # what is no byte raises
-    except (SavepointError, TypeError, ValueError):
-        return False
-    return len(pair) == 2 * len(signer) and keys.public_key(pair[:32]) == pair[32:] == signer
 
 
 def _heads(store: Store, seen: Survey) -> Iterator[Item]:

@@ -307,6 +307,7 @@ def test_missing_keys_are_warnings(built: Built) -> None:
     found = check(built)
     assert found.exit_code == 0
     assert told(found, "warning").count("is missing") == 2
+    assert all(one.hint for one in found.items if one.severity == "warning")
 
 
 def _pair(seed: bytes, public: bytes) -> bytes:
@@ -325,10 +326,16 @@ OTHER = bytes(32)
         b"[1,2,3]",
         b"[256]",
         b'["a"]',
-        _pair(OTHER, keys.public_key(OTHER)),
-        _pair(OTHER, OTHER),
     ],
 )
+def test_key_file_that_is_broken_is_a_warning(built: Built, data: bytes) -> None:
+    Path(built.paths.authority).write_bytes(data)
+    found = check(built)
+    assert found.exit_code == 0
+    assert f"{built.paths.slug}.json is no Solana keypair file" in told(found, "warning")
+
+
+@pytest.mark.parametrize("data", [_pair(OTHER, keys.public_key(OTHER)), _pair(OTHER, OTHER)])
 def test_key_file_that_is_not_the_instances_is_damage(built: Built, data: bytes) -> None:
     Path(built.paths.authority).write_bytes(data)
     found = check(built)
@@ -342,7 +349,15 @@ def test_key_file_whose_halves_do_not_match_is_damage(built: Built) -> None:
     assert check(built).exit_code == 20
 
 
-@pytest.mark.parametrize("data", [b"", bytes(31), bytes(32)])
+@pytest.mark.parametrize("data", [b"", bytes(31), bytes(33)])
+def test_root_seed_that_is_broken_is_a_warning(built: Built, data: bytes) -> None:
+    Path(built.paths.store.root_seed).write_bytes(data)
+    found = check(built)
+    assert found.exit_code == 0
+    assert f"root.seed has {len(data)} bytes" in told(found, "warning")
+
+
+@pytest.mark.parametrize("data", [bytes(32)])
 def test_root_seed_that_does_not_derive_the_key_is_damage(built: Built, data: bytes) -> None:
     Path(built.paths.store.root_seed).write_bytes(data)
     found = check(built)
@@ -442,7 +457,7 @@ def test_fsck_and_the_rules_import_nothing_that_writes() -> None:
         f"savepoint.store.{name}"
         for name in (
             *("contents", "evidence", "examine", "files", "fsck", "housekeeping", "items"),
-            *("layout", "survey"),
+            *("key_items", "layout", "survey"),
         )
     }
 
