@@ -11,16 +11,17 @@ from savepoint.cli import options, place, terminal
 from savepoint.core import limits
 
 if TYPE_CHECKING:
+    from savepoint.core.errors import SavepointError
     from savepoint.core.strict_json import Json
+    from savepoint.gitlayer.mend import Mended
     from savepoint.store.fsck import Checked
-    from savepoint.store.repair import Repaired
 
 _COLOURS = {"damage": "red", "warning": "yellow"}
 
 
 def fsck(
-    mend: Annotated[
-        bool, typer.Option("--repair", help="Accept what is lost, by signed records.")
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Bring back what is lost; accept what nobody has.")
     ] = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
@@ -29,29 +30,41 @@ def fsck(
 
     Damage sets the exit code; warnings and notes do not.
     """
+    from savepoint.gitlayer import findings, mend
     from savepoint.store import fsck as checker
-    from savepoint.store import repair
 
     store = place.store_of(place.folder(project))  # also one whose config is damaged
-    done: list[Repaired] = []
-    if mend:
+    repo = place.repository(store)
+    outcome = mend.Outcome((), ())
+    if repair:
         deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
-        done = repair.repair(store, int(time.time()), deadline)
+        outcome = mend.mend(repo, store, int(time.time()), deadline)
     with terminal.progress("checking") as progress:
         found = checker.fsck(store, time.time(), progress)
+        git = findings.find(repo, store, found.instances)
+    counts = {**found.counts, "commits": git.commits}
+    found = found._replace(items=(*found.items, *git.items), counts=counts)
     if as_json:
         repaired: list[Json] = [
-            {"instance": one.slug, "seq": one.record.seq, "what": one.what} for one in done
+            {"instance": one.slug or None, "seq": one.seq, "what": one.what} for one in outcome.done
         ]
-        terminal.document({**found.to_json(), "repaired": repaired})
+        problems: list[Json] = [
+            {"message": one.message, "hint": one.hint} for one in outcome.problems
+        ]
+        terminal.document({**found.to_json(), "repaired": repaired, "problems": problems})
     else:
-        _print(found, done)
+        _print(found, outcome.done, outcome.problems)
     raise typer.Exit(found.exit_code)
 
 
-def _print(found: Checked, done: list[Repaired]) -> None:
-    for repaired in done:
-        terminal.say(f"repaired  {repaired.slug}: {repaired.what} (record {repaired.record.seq})")
+def _print(found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointError, ...]) -> None:
+    for one in done:
+        record = "" if one.seq is None else f" (record {one.seq})"
+        terminal.say(f"repaired  {one.slug + ': ' if one.slug else ''}{one.what}{record}")
+    for problem in problems:
+        terminal.say(f"not repaired: {problem.message}", "red")
+        if problem.hint:
+            terminal.advise(problem.hint)
     for item in found.items:
         rule = f"{item.rule}: " if item.rule else ""
         terminal.say(f"{item.severity:8}  {rule}{item.detail}", _COLOURS.get(item.severity))

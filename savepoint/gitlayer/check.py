@@ -74,9 +74,20 @@ def check(
     be read).
     """
     own = [Fault(0, one) for one in own_check(repo) if one.result != "pass"]
+    found = instance(repo, paths, identities, progress)
+    return Checked(found.steps, own + found.faults)
+
+
+def instance(
+    repo: Repository,
+    paths: InstancePaths,
+    identities: list[Identity],
+    progress: Progress | None = None,
+) -> Checked:
+    """As `check`, without git's own check, which is of all instances."""
     found = branch(repo, paths)
     checker = Checker(repo, paths, identities)
-    faults = own + found.faults
+    faults = list(found.faults)
     numbers = {step.commit: at for at, step in enumerate(found.steps, 1)}
     steps = [step for step in found.steps if step.said.record in checker.records]
     for step, findings in each(checker, steps):

@@ -30,7 +30,7 @@ def rebuild_ref(repo: Repository, paths: InstancePaths) -> Cursor | None:
     """
     path = os.path.join(repo.path, repository.branch(paths.slug))
     remote = remote_tips(repo, paths.slug)
-    found = sorted(_confirmed(repo, paths), key=lambda one: (one.seq, one.commit in remote))
+    found = sorted(confirmed(repo, paths), key=lambda one: (one.seq, one.commit in remote))
     while found and not _is_whole(repo, paths, found[-1]):
         found.pop()
     if found:
@@ -60,7 +60,7 @@ def _readable_ref(repo: Repository, name: str) -> str | None:
         return None
 
 
-def _confirmed(repo: Repository, paths: InstancePaths) -> Iterator[Cursor]:
+def confirmed(repo: Repository, paths: InstancePaths) -> Iterator[Cursor]:
     """The commits of records that the index holds."""
     known = {one.hash: one.seq for one in savepoints.records(paths).all}
     for commit, data in commits(repo):

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ".tmp-"  # in the name of what was being written when a process died
 _OTHERS = 0o077  # permission bits that nothing of ours has
-_GIT = "repo.git"  # git's own; its contents are not looked at here
+_GIT = "repo.git"  # git's own, also what a repair set aside; its contents are not looked at here
 _KEY = "[A-Za-z0-9-]{1,64}"
 _SLUG = r"instances/[a-z0-9-]+"
 _HEX = "[0-9a-f]"
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
-    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|repo\.git"
+    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|repo\.git(\.damaged-{_HEX}{{16}})?"
     rf"|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
@@ -31,7 +31,7 @@ _FILES = re.compile(
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
     rf"|{_SLUG}/BOOTSTRAP_VERIFICATION\.json|{_SLUG}/logs/consciousness_continuity\.log"
     rf"|{_SLUG}/logs/precompact-(savepoint|status)\.jsonl"
-    rf"|{_SLUG}/logs/precompact-savepoint\.jsonl\.torn-{_HEX}{{16}}"
+    rf"|{_SLUG}/logs/precompact-savepoint\.jsonl\.(torn|damaged)-{_HEX}{{16}}"
     rf"|{_SLUG}/logs/forks/precompact-savepoint\.{_HEX}{{16}}\.jsonl"
     rf"|{_SLUG}/logs/precompact-saves/snapshot_[0-9TZ_-]+\.json"
 )
@@ -115,7 +115,7 @@ def _walk(home: str, folder: str, unlisted: list[tuple[str, str]]) -> Iterator[_
         except FileNotFoundError:
             continue
         yield _Entry(path, seen)
-        if stat.S_ISDIR(seen.st_mode) and not _is_temporary(path) and name != _GIT:
+        if stat.S_ISDIR(seen.st_mode) and not _is_temporary(path) and not name.startswith(_GIT):
             yield from _walk(home, path, unlisted)
 
 

@@ -59,9 +59,13 @@ def layer2(
     committed = [one for one in records if one.seq <= standing.committed]
     commits = _commits(around.repository(paths.store), standing.at, committed)
     return {
-        one.seq: Layer2(status, commits.get(one.hash), error)
+        one.seq: Layer2(status, (commits or {}).get(one.hash), error)
         for one in records
-        for status, error in [standing.tell(one.seq)]
+        for status, error in [
+            _SKIPPED
+            if one.seq <= standing.committed and commits is not None and one.hash not in commits
+            else standing.tell(one.seq)
+        ]
     }
 
 
@@ -129,8 +133,14 @@ def _read(
         return None
 
 
-def _commits(repo: Repository, at: Cursor | None, records: list[Record]) -> dict[str, str]:
-    """Record hash → commit, as the trailers say. Git is asked once, and only if it must be."""
+# Later ones are committed, this one is not: a commit skips what is damaged on disk.
+_SKIPPED = (QUEUED_FOR_COMMIT, "no commit holds it: `savepoint verify` names what is damaged")
+
+
+def _commits(repo: Repository, at: Cursor | None, records: list[Record]) -> dict[str, str] | None:
+    """Record hash → commit, as the trailers say; None: git does not tell. It is asked once, and
+    only if it must be.
+    """
     if at is None or not records:
         return {}
     if [one.hash for one in records] == [at.record]:
@@ -138,5 +148,5 @@ def _commits(repo: Repository, at: Cursor | None, records: list[Record]) -> dict
     try:
         found = history.by_record(repo, at.commit)
     except SavepointError:
-        return {}
+        return None
     return {one.hash: found[one.hash] for one in records if one.hash in found}
