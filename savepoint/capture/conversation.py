@@ -71,7 +71,7 @@ def read(
     usage = line_at(fd, scan.usage) if scan.usage else None
     todos = line_at(fd, scan.todos) if scan.todos else None
     known = adapter.companions(path, request.config_dir, request.session_id, scan)
-    beside = _Companions(before, packs)
+    beside = _Companions(before, packs, request.home)
     companions = tuple(filter(None, (beside.store(label, file) for label, file in known.files)))
     cached = {path: CachedFile(stored.stamp, stored.segments, follower.cached), **beside.cached}
     return Conversation(
@@ -146,7 +146,8 @@ class _Follower:
 class _Companions:
     """Stores what lies beside the transcript; a file that did not change is not read again."""
 
-    def __init__(self, before: Session | None, packs: PackWriter) -> None:
+    def __init__(self, before: Session | None, packs: PackWriter, home: str) -> None:
+        self._home = home
         self._before = before.files if before else {}
         self._packs = packs
         self.cached: dict[str, CachedFile] = {}
@@ -155,7 +156,7 @@ class _Companions:
     def store(self, label: str, path: str) -> File | None:
         """One companion, or None with the reason among `omitted`."""
         try:
-            fd = transcript.open_file(path)
+            fd = transcript.open_transcript(path, self._home)
         except TranscriptError as failure:
             self.omitted.append((label, failure.message))
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.core.patterns import late
@@ -55,6 +56,8 @@ class Exclusion:
         whole = os.path.normpath(os.path.join(self._project, os.fsdecode(path)))
         if self._home and _is_below(whole.casefold(), self._home.casefold()):
             return _OWN
+        if self._home and _is_our_key(whole, self._home):
+            return _OWN
         relative = whole
         if _is_below(whole, self._project):
             relative = whole[len(self._project.rstrip("/")) + 1 :]
@@ -78,6 +81,28 @@ def _reason_of(name: str) -> str | None:
     if "age-identity" in name or ("keypair" in name and name.endswith(".json")):
         return _KEY_FILE
     return None
+
+
+def is_our_key(seen: os.stat_result, home: str) -> bool:
+    """Is it one of our key files under another name? A hard link leads to no other path."""
+    return seen.st_nlink > 1 and (seen.st_dev, seen.st_ino) in _key_files(home)
+
+
+def _is_our_key(path: str, home: str) -> bool:
+    try:
+        return is_our_key(os.lstat(path), home)
+    except (OSError, ValueError):
+        return False
+
+
+def _key_files(home: str) -> set[tuple[int, int]]:
+    found = set()
+    for folder, _, names in os.walk(os.path.join(home, "keys")):
+        for name in names:
+            with suppress(FileNotFoundError):  # what was being written has its name by now
+                seen = os.lstat(os.path.join(folder, name))
+                found.add((seen.st_dev, seen.st_ino))
+    return found
 
 
 def key_reason(content: bytes) -> str | None:

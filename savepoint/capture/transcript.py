@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from savepoint.capture.exclusion import is_our_key
 from savepoint.capture.stillness import AT_ONCE
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
@@ -60,7 +61,7 @@ def open_transcript(path: str, home: str) -> int:
     """
     fd = open_file(path)
     real, ours = os.path.realpath(path), os.path.realpath(home)
-    if real.startswith(ours.rstrip("/") + "/"):
+    if real.startswith(ours.rstrip("/") + "/") or is_our_key(os.fstat(fd), home):
         os.close(fd)
         raise TranscriptError(f"{path} belongs to savepoint and is no session")
     return fd
