@@ -38,6 +38,11 @@ def leads_to(repo: Repository, older: str, newer: str) -> bool:
     raise repository.failure(result)
 
 
+def leading_to(repo: Repository, tip: str) -> set[str]:
+    """`tip` and all commits that it descends from. Raises CommitError, DiskError."""
+    return set(repo.run("rev-list", tip, limit=_LOG_BYTES).decode("ascii", "replace").split())
+
+
 def by_record(repo: Repository, tip: str) -> dict[str, str]:
     """Record hash → commit, as the trailers of a history say. Raises CommitError, DiskError."""
     asked = "--format=%H %(trailers:key=Savepoint-Record,valueonly,separator=%x20)"

@@ -192,7 +192,7 @@ def _there(
         verify_git.kept(_raised(tip.check_seen, remote, paths, tips), remote.url.shown),
         verify_git.own_history(_raised(tip.check_ours, remote, paths, tips), remote.url.shown),
     ]
-    single = {one.seq: [_pushed(remote, one, commits.get(one.seq), tips)] for one in records}
+    single = _pushed(remote, records, commits, tips)
     if look.deep and tips.remote is not None:
         _deep(remote, paths, records, tips.remote, common, single)
     return common, single
@@ -208,18 +208,19 @@ def _raised(
     return None
 
 
-def _pushed(remote: Remote, one: Record, commit: str | None, tips: Tips) -> Finding:
+def _pushed(
+    remote: Remote, records: list[Record], commits: dict[int, str], tips: Tips
+) -> dict[int, list[Finding]]:
     """VERIFY-14."""
-    shown = remote.url.shown
     try:
-        is_there = (
-            commit is not None
-            and tips.remote is not None
-            and history.leads_to(remote.repo, commit, tips.remote)
-        )
+        there = set() if tips.remote is None else history.leading_to(remote.repo, tips.remote)
     except SavepointError as failure:
-        return failed("VERIFY-14", failure)
-    return verify_git.pushed(one, is_there=is_there, remote=shown)
+        return {one.seq: [failed("VERIFY-14", failure)] for one in records}
+    shown = remote.url.shown
+    return {
+        one.seq: [verify_git.pushed(one, is_there=commits.get(one.seq) in there, remote=shown)]
+        for one in records
+    }
 
 
 def _deep(
