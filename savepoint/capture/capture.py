@@ -9,6 +9,7 @@ from savepoint.capture import conversation, loaded, state, transcript
 from savepoint.capture.conversation import Conversation, File
 from savepoint.capture.loaded import LoadedFile, Loader, Roots
 from savepoint.capture.payload import is_plain
+from savepoint.capture.realpaths import RealPaths
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.store.sessions import NOWHERE, CachedFile
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from savepoint.capture import repository
     from savepoint.capture.agents import FileNote, ReadNote
-    from savepoint.capture.agents.adapter import Adapter, Fold
+    from savepoint.capture.agents.adapter import Adapter
     from savepoint.capture.exclusion import Exclusion
+    from savepoint.capture.ignored import Ignored
     from savepoint.capture.repository import Repository
     from savepoint.capture.request import Request
     from savepoint.capture.state import StateFile
@@ -62,13 +64,15 @@ def capture(work: Work) -> Capture:
     fd, reason = _open(work.request)
     try:
         told = _converse(work, fd, reason)
-        files, cached = _load(work, fd, told.scan)
+        named = {path: note for path, note in told.scan.files.items() if is_plain(path)}
+        ignored = work.git.ignored(named)  # git thinks while we do the rest
+        held, held_file, omitted = _state(work)
+        found = work.git.collect(work.request.deadline, work.exclusion)
+        changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
+        files, cached = _load(work, fd, named, ignored)
     finally:
         if fd is not None:
             os.close(fd)
-    held, held_file, omitted = _state(work)
-    found = work.git.collect(work.request.deadline, work.exclusion)
-    changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
     cut_short = (("changes", found.omitted),) if found.omitted else ()
     return Capture(
         agent=work.adapter.NAME,
@@ -117,7 +121,7 @@ def _converse(work: Work, fd: int | None, reason: str) -> Conversation:
 
 
 def _load(
-    work: Work, fd: int | None, scan: Fold
+    work: Work, fd: int | None, named: dict[str, FileNote], ignored: Ignored
 ) -> tuple[dict[str, LoadedFile], dict[str, CachedFile]]:
     def note_of(note: FileNote, path: str) -> ReadNote | None:
         if fd is None:
@@ -129,9 +133,12 @@ def _load(
     roots = Roots.of(request.project, own)
     before = work.before.files if work.before else {}
     loader = Loader(roots, work.exclusion, work.packs, before, note_of)
-    named = {path: note for path, note in scan.files.items() if is_plain(path)}
-    ignored = work.git.ignored(named, request.deadline)
-    files = {roots.name(path): loader.load(path, note, ignored) for path, note in named.items()}
+    excluded = ignored.answer(request.deadline)
+    real_paths = RealPaths()
+    files = {}
+    for path, note in named.items():
+        real = real_paths.of(path)
+        files[roots.name(path, real)] = loader.load(path, real, note, excluded)
     return files, loader.cached
 
 

@@ -7,50 +7,61 @@ from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.capture import gitfiles
+from savepoint.capture.realpaths import RealPaths
 from savepoint.core import limits
 from savepoint.core.errors import DiskError
-from savepoint.store.worktree import Worktree, find_worktree
+from savepoint.store.worktree import worktree_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from savepoint.capture.borrowed import Borrowed
+    from savepoint.store.worktree import Worktree
 
 _EXCLUDED = "excluded by .gitignore"
 _FIELDS = 4  # of an answer: file, line and pattern of the rule that decides, or nothing; the path
 
 
-def ignored(
-    paths: Iterable[str],
-    borrow: Callable[[Worktree], Borrowed],
-    env: Mapping[str, str],
-    deadline: float,
-) -> dict[str, str]:
-    """Real path → reason, for each of `paths` that is excluded.
+class Ignored:
+    """Which of `paths` are excluded. A tracked file never is. A file of which git cannot tell is:
+    what must not be captured counts for more than what stands in the conversation anyway. Outside
+    a worktree nothing is.
 
-    A tracked file never is. A file of which git cannot tell is: what must not be captured counts
-    for more than what stands in the conversation anyway. Outside a worktree nothing is.
+    Git is at work from now on; whoever asks also waits for the answer.
     """
-    questions = [
-        _Question(worktree, found, borrow, env) for worktree, found in _by_worktree(paths).items()
-    ]
-    excluded: dict[str, str] = {}
-    for question in questions:
-        excluded |= question.answer(deadline)
-    return excluded
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        borrow: Callable[[Worktree], Borrowed],
+        env: Mapping[str, str],
+    ) -> None:
+        found = _by_worktree(paths).items()
+        self._questions = [_Question(worktree, inside, borrow, env) for worktree, inside in found]
+
+    def answer(self, deadline: float) -> dict[str, str]:
+        """Real path → reason, for each that is excluded. deadline: of time.monotonic()."""
+        excluded: dict[str, str] = {}
+        for question in self._questions:
+            excluded |= question.answer(deadline)
+        return excluded
+
+    def stop(self) -> None:
+        """Nobody is interested any more. Harmless after `answer`."""
+        for question in self._questions:
+            question.stop()
 
 
 def _by_worktree(paths: Iterable[str]) -> dict[Worktree, list[str]]:
     known: dict[str, Worktree | None] = {}
+    real_paths = RealPaths()
     found: dict[Worktree, list[str]] = {}
     for path in paths:
         if "\0" in path:  # an agent may write anything; no file is called that
             continue
-        real = os.path.realpath(path)
+        real = real_paths.of(path)
         folder = os.path.dirname(real)
-        if folder not in known:
-            known[folder] = find_worktree(folder)
-        worktree = known[folder]
+        worktree = known[folder] if folder in known else worktree_above(folder, known)
         if worktree and worktree.top:
             found.setdefault(worktree, []).append(real)
     return found
@@ -97,6 +108,10 @@ class _Question:
             self._running = self._ask(paths)
         self._running.stop()
         return excluded | dict.fromkeys(paths, undecided)
+
+    def stop(self) -> None:
+        """End git, if it is still at work."""
+        self._running.stop()
 
     def _ask(self, paths: list[str]) -> gitcmd.Running:
         prefix = (self._worktree.top or "").rstrip("/") + "/"

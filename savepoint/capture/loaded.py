@@ -48,10 +48,11 @@ class Roots(NamedTuple):
         tree = find_worktree(os.path.dirname(path)) if self.common_dir else None
         return tree is not None and tree.common_dir == self.common_dir
 
-    def name(self, path: str) -> str:
+    def name(self, path: str, real: str) -> str:
         """How the snapshot names a file: relative where it is below the project."""
-        real = os.path.realpath(path)
-        return os.path.relpath(real, self.project) if is_below(real, self.project) else path
+        if not is_below(real, self.project):
+            return path
+        return real[len(self.project.rstrip("/")) + 1 :]
 
 
 def is_below(path: str, root: str) -> bool:
@@ -94,13 +95,15 @@ class Loader:
         self._left = limits.LOADED_TOTAL_BYTES
         self.cached: dict[str, CachedFile] = {}  # real path → what the next save may build on
 
-    def load(self, path: str, note: FileNote, ignored: Mapping[str, str]) -> LoadedFile:
+    def load(self, path: str, real: str, note: FileNote, ignored: Mapping[str, str]) -> LoadedFile:
         """`path` as the agent named it; `ignored`: real path → why git leaves it out."""
-        real = os.path.realpath(path)
         reason = self._refusal(real, ignored)
         if reason:
             return _unstored(note, reason)
         try:
+            known = self._known(os.lstat(real), real, note)
+            if known:
+                return known
             fd = open_regular(real)
         except FileNotFoundError:
             return _unstored(note, "no longer there")
@@ -118,15 +121,22 @@ class Loader:
             return "outside the project"
         return ignored.get(real) or self._exclusion.reason(real)
 
+    def _known(self, seen: os.stat_result, real: str, note: FileNote) -> LoadedFile | None:
+        """What the last savepoint has of the file, if neither it nor what was shown is newer."""
+        before = self._before.get(real)
+        seen_before = _SeenBefore.of(before)
+        stamp = Stamp.of(seen)
+        if not before or not seen_before:
+            return None
+        if (before.stamp, seen_before.offset) != (stamp, note.offset):
+            return None
+        self.cached[real] = before
+        _, changed, sha256 = seen_before
+        return LoadedFile(note.kind, sha256, stamp.size, changed, None, before.segments)
+
     def _load(self, fd: int, path: str, real: str, note: FileNote) -> LoadedFile:
         seen = os.fstat(fd)
         stamp = Stamp.of(seen)
-        before = self._before.get(real)
-        seen_before = _SeenBefore.of(before)
-        if before and seen_before and (before.stamp, seen_before.offset) == (stamp, note.offset):
-            self.cached[real] = before
-            _, changed, sha256 = seen_before
-            return LoadedFile(note.kind, sha256, stamp.size, changed, None, before.segments)
         if seen.st_size > min(limits.LOADED_FILE_BYTES, self._left):
             return _unstored(note, "too large")._replace(size=seen.st_size)
         data = read_at(fd, seen.st_size, 0)

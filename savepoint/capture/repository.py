@@ -14,9 +14,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Self
 
-from savepoint.capture import borrowed, gitfiles, gitindex, ignored
+from savepoint.capture import borrowed, gitfiles, gitindex
 from savepoint.capture.borrowed import Blobs, Borrowed
 from savepoint.capture.changes import Change, Collector, IndexFacts, path_json, raw_entries
+from savepoint.capture.ignored import Ignored
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, MalformedError
 from savepoint.core.named import NamedTuple
@@ -77,6 +78,7 @@ class Pending:
         self._config: Config = {}
         self._borrowed: dict[Worktree, Borrowed] = {}
         self._running: dict[str, Running] = {}
+        self._asked: list[Ignored] = []
         self._problems: list[str] = []  # what could not be told
 
     def __enter__(self) -> Self:
@@ -90,8 +92,10 @@ class Pending:
     ) -> None:
         for running in self._running.values():
             running.stop()
-        for one in self._borrowed.values():
-            one.remove()
+        for asked in self._asked:
+            asked.stop()
+        for ours in self._borrowed.values():
+            ours.remove()
 
     def start(self) -> None:
         """Read what needs no git, and start what does."""
@@ -140,9 +144,11 @@ class Pending:
             omitted="; ".join([*self._problems, *lost]) or None,
         )
 
-    def ignored(self, paths: Iterable[str], deadline: float) -> dict[str, str]:
-        """Real path → reason, for each of these files that .gitignore excludes: ignored.py."""
-        return ignored.ignored(paths, self._borrow, self._env, deadline)
+    def ignored(self, paths: Iterable[str]) -> Ignored:
+        """Ask which of these files .gitignore excludes; git answers beside our own work."""
+        asked = Ignored(paths, self._borrow, self._env)
+        self._asked.append(asked)
+        return asked
 
     def _read_head(self, worktree: Worktree) -> Head:
         """HEAD, from git itself where refs are not files (the reftable format)."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _STAND_IN = "@"  # for the pack of a segment that is in none yet
 _LONG_BYTES = 128 * limits.KIB  # from here on a segment is worth a thread
+_JOBS = 2  # segments being compressed at once: they and their frames are held in memory
 
 
 class PackWriter:
@@ -32,7 +33,7 @@ class PackWriter:
         self._store = store
         self._known = known
         self._present: dict[str, bool] = {}  # packs of known segments that were looked at
-        self._waiting: tuple[Segment, _Job] | None = None  # compressed meanwhile, one at a time
+        self._jobs: list[tuple[Segment, _Job]] = []  # compressed meanwhile, oldest first
         self._entered: list[Segment] = []  # in the open pack, with everything but its name
         self._settled: dict[str, Segment] = {}  # in packs of this save, by SHA-256
         self._open: _OpenPack | None = None
@@ -58,13 +59,13 @@ class PackWriter:
         if len(raw) < _LONG_BYTES:
             self._enter(segment, packs.compress(raw))
         else:
-            self._take_waiting()
-            self._waiting = (segment, _Job(raw))
+            self._take_jobs(_JOBS - 1)
+            self._jobs.append((segment, _Job(raw)))
         return segment
 
     def finish(self) -> None:
         """Every pack of this save is durable under its name when this returns. Raises DiskError."""
-        self._take_waiting()
+        self._take_jobs(0)
         if self._open is not None:
             self._close(self._open)
 
@@ -85,11 +86,10 @@ class PackWriter:
             self._present[pack] = os.path.isfile(self._store.pack(pack))
         return self._present[pack]
 
-    def _take_waiting(self) -> None:
-        """Write what the job gives that is under way, if one is, when it is done."""
-        if self._waiting is not None:
-            segment, job = self._waiting
-            self._waiting = None
+    def _take_jobs(self, left: int) -> None:
+        """Wait for the oldest jobs and write what they give, until so many are left."""
+        while len(self._jobs) > left:
+            segment, job = self._jobs.pop(0)
             self._enter(segment, job.frame())
 
     def _enter(self, segment: Segment, frame: bytes) -> None:

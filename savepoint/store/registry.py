@@ -24,7 +24,7 @@ def find(home: Home, folder: str) -> Store:
     """
     known = _load(home)
     real = os.path.realpath(folder)
-    for path in _upwards(real):
+    for path in worktree.upwards(real):
         if path in known:
             return home.store(known[path])
     tree = worktree.find_worktree(real)
@@ -156,10 +156,3 @@ def _folders(home: Home) -> list[Store]:
 
 def _is_there(path: str) -> bool:
     return os.path.realpath(path) == path and os.path.exists(path)
-
-
-def _upwards(path: str) -> list[str]:
-    found = [path]
-    while (parent := os.path.dirname(found[-1])) != found[-1]:
-        found.append(parent)
-    return found

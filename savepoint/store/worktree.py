@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Worktree(NamedTuple):
@@ -32,22 +36,36 @@ def find_worktree(path: str) -> Worktree | None:
     can still be saved.
     """
     try:
-        folder = os.path.realpath(path)
+        return worktree_above(os.path.realpath(path), {})
     except (OSError, ValueError):  # a path with NUL in it, or relative to a folder that is gone
         return None
-    device = None
-    while True:
-        here = _device(folder)
+
+
+def worktree_above(folder: str, known: dict[str, Worktree | None]) -> Worktree | None:
+    """As `find_worktree`, for many folders, by their real paths; `known`: what was found so far."""
+    device = found = None
+    passed = []
+    for one in upwards(folder):
+        here = _device(one)
         if here is not None:  # a folder that is gone says nothing; those above it may
             if device not in {None, here}:
-                return None
+                break
             device = here
-            found = _below(folder) or _bare(folder)
-            if found:
-                return found
+            found = known[one] if one in known else _below(one) or _bare(one)
+            if found or one in known:
+                break
+        passed.append(one)
+    known.update(dict.fromkeys(passed, found))
+    return found
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """The folder, and all above it."""
+    while True:
+        yield folder
         parent = os.path.dirname(folder)
         if parent == folder:
-            return None
+            return
         folder = parent
 
 

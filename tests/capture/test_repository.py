@@ -510,8 +510,8 @@ def test_ignored(repo: Repo, tmp_path: Path) -> None:
     paths = [str(repo.path / name) for name in names]
     paths += [str(tmp_path / "other/plain"), str(tmp_path / "outside.log"), "/", ""]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored(paths, time.monotonic() + 10)
-        again = pending.ignored(paths, time.monotonic() + 10)
+        found = pending.ignored(paths).answer(time.monotonic() + 10)
+        again = pending.ignored(paths).answer(time.monotonic() + 10)
     excluded = [repo.path / "x.log", repo.path / "build/y", repo.path / "gone.log"]
     excluded.append(tmp_path / "other/plain")
     assert found == {str(path): "excluded by .gitignore" for path in excluded}
@@ -526,7 +526,7 @@ def test_ignored_through_a_link(repo: Repo, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored([str(repo.path / "link/x.log")], time.monotonic() + 10)
+        found = pending.ignored([str(repo.path / "link/x.log")]).answer(time.monotonic() + 10)
     assert set(found) == {str(repo.path / "folder/x.log")}
 
 
@@ -539,9 +539,9 @@ def test_ignored_beside_paths_that_git_cannot_judge(repo: Repo, tmp_path: Path) 
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
         paths = [str(repo.path / name) for name in names]
-        found = pending.ignored(paths, time.monotonic() + 10)
+        found = pending.ignored(paths).answer(time.monotonic() + 10)
         many = [str(repo.path / f"module/{number}") for number in range(20)]
-        undecided = pending.ignored(many, time.monotonic() + 10)
+        undecided = pending.ignored(many).answer(time.monotonic() + 10)
     told = {name: found.get(path, "") for name, path in zip(names, paths, strict=True)}
     excluded = {name for name, reason in told.items() if reason == "excluded by .gitignore"}
     assert excluded == {"1.log", "2.log", "3.log"}
@@ -558,5 +558,5 @@ def test_where_git_cannot_tell_files_are_left_out(repo: Repo, tmp_path: Path) ->
     for env, seconds in (({"PATH": "/nowhere"}, 10), (environment(), 0)):
         asked = request(repo.path, repo.path, env)
         with repository.begin(asked, str(scratch)) as pending:
-            found = pending.ignored([path], time.monotonic() + seconds)
+            found = pending.ignored([path]).answer(time.monotonic() + seconds)
         assert found[path].startswith("git cannot say whether .gitignore excludes it: ")

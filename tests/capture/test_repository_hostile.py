@@ -196,7 +196,7 @@ def test_asking_for_ignored_files_runs_nothing(repo: Repo, canary: Path, tmp_pat
     scratch.mkdir()
     paths = [str(repo.path / name) for name in ("a", "new.plain", "module/a", "module/new")]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        assert pending.ignored(paths, time.monotonic() + 10) == {}
+        assert pending.ignored(paths).answer(time.monotonic() + 10) == {}
     assert marks(canary) == ""
     assert fingerprint(repo.path) == before
 
