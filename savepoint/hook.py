@@ -175,6 +175,8 @@ def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
     from savepoint.store import journal
 
     try:
+        if not home.path:
+            raise SavepointError("there is no home to log it in")  # noqa: TRY301  # told below
         journal.hook(
             home,
             int(time.time()),

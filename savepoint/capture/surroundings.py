@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Window
 from savepoint.capture.agents.claude import environment_window
+from savepoint.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +39,13 @@ _ALLOWED_PREFIXES = ("XDG_", "SAVEPOINT_")
 
 
 def home(environ: Mapping[str, str]) -> str:
-    """$SAVEPOINT_HOME, else ~/.savepoint."""
-    return os.path.abspath(environ.get("SAVEPOINT_HOME") or os.path.expanduser("~/.savepoint"))
+    """$SAVEPOINT_HOME, else ~/.savepoint. Raises UsageError if it is not absolute: each folder
+    would have a home of its own, and a `~` that no shell expanded put the keys into the project.
+    """
+    path = environ.get("SAVEPOINT_HOME") or os.path.expanduser("~/.savepoint")
+    if not os.path.isabs(path):
+        raise UsageError(f"SAVEPOINT_HOME is {path}", hint="it must be an absolute path")
+    return os.path.abspath(path)
 
 
 def config_dir(environ: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class Place(NamedTuple):
     @property
     def project(self) -> str:
         """The top of the project that the folder is in: what an agent calls its project."""
-        above = [one.path for one in self.config.projects if _is_in(self.folder, one.path)]
+        above = [one.path for one in self.config.projects if is_in(self.folder, one.path)]
         if above:
             return max(above, key=len)
         tree = worktree.find_worktree(self.folder)
@@ -54,12 +55,18 @@ def home() -> Home:
 
 def folder(project: str) -> str:
     """The real path of the folder that `-C` names. Raises UsageError."""
+    hint = "name the project's folder with -C DIR"
     try:
         found = os.path.realpath(project)
-    except OSError:
-        raise UsageError("the current folder is gone", hint="name one with -C DIR") from None
-    if not os.path.isdir(found):
-        raise UsageError(f"{project} is no folder", hint="name the project's folder with -C DIR")
+        is_folder = stat.S_ISDIR(os.stat(found).st_mode)
+    except FileNotFoundError:
+        what = "the current folder is gone" if project == "." else f"{project} is no folder"
+        raise UsageError(what, hint=hint) from None
+    except OSError as failure:
+        what = "the current folder" if project == "." else project
+        raise UsageError(f"{what}: {(failure.strerror or '').lower()}", hint=hint) from None
+    if not is_folder:
+        raise UsageError(f"{project} is no folder", hint=hint)
     return found
 
 
@@ -156,5 +163,6 @@ def _is_ours(folder: str) -> bool:
     return True
 
 
-def _is_in(folder: str, top: str) -> bool:
-    return (folder + "/").startswith(top.rstrip("/") + "/")
+def is_in(folder: str, top: str) -> bool:
+    """Is the path `folder` that of `top`, or below it?"""
+    return (os.path.realpath(folder) + "/").startswith(top.rstrip("/") + "/")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli import options, place, terminal
 from savepoint.core import spelling
+from savepoint.core.errors import DiskError
 from savepoint.gitlayer import remote_url
 from savepoint.store import missed, pending, safekeeping, savepoints
 from savepoint.work import layer2, outbox
@@ -74,10 +75,14 @@ def jobs(at: place.Place, now: int) -> list[Json]:
 
 
 def unfinished(store: Store, now: int) -> list[dict[str, Json]]:
-    """Fires that were not served to their end, the oldest first."""
+    """Fires that were not served to their end, the oldest first; not those that are being served
+    right now.
+    """
     found: list[tuple[int, dict[str, Json]]] = []
     for key in pending.keys(store):
         note = pending.load(store, key)
+        if note is not None and _is_at_work(store, key):
+            continue
         if note is None:  # ruins of a note; fsck names it, and no save needs it
             continue
         one: dict[str, Json] = {
@@ -89,6 +94,15 @@ def unfinished(store: Store, now: int) -> list[dict[str, Json]]:
         }
         found.append((note.since, one))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
+def _is_at_work(store: Store, key: str) -> bool:
+    from savepoint import save
+
+    try:
+        return save.is_at_work(store, key)
+    except DiskError:  # a store that only reads: nobody is at work in it
+        return False
 
 
 def bytes_below(folder: str) -> int:

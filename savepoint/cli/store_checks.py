@@ -8,30 +8,43 @@ from typing import TYPE_CHECKING
 from savepoint.cli import place, status, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
 from savepoint.core import keys, limits, spelling
-from savepoint.core.errors import NoStoreError
-from savepoint.store import index, keyring, missed, registry, safekeeping, savepoints, trusted
+from savepoint.core.errors import KeyFileError, NoStoreError
+from savepoint.store import (
+    agekeys,
+    index,
+    keyring,
+    missed,
+    registry,
+    safekeeping,
+    savepoints,
+    trusted,
+)
 from savepoint.store.survey import survey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint.core.errors import SavepointError
     from savepoint.store.layout import Home
     from savepoint.store.missed import Fire
 
 _VERIFY = "run `savepoint verify --all`"
+_RESTORE = "move it away; `savepoint keys restore FILE` brings it back from a backup"
 _REPAIR = "run `savepoint fsck --repair`"
-_YOUNG_SECONDS = 60  # a note this young is most likely of a save that goes on now
 
 
 def run(home: Home, at: place.Place) -> list[Check]:
     """All of them, for a folder that has a store."""
     return [
         good("store", f"{at.title} in {at.store.path}, {_size(at)}"),
-        tried("root key", lambda: _root_key(at)),
-        tried("signing key", lambda: _signing_key(at)),
+        _key("root key", lambda: _root_key(at)),
+        _key("signing key", lambda: _signing_key(at)),
+        _key("age keys", lambda: _age_keys(at)),
         _backup(at),
         tried("index", lambda: _index(at)),
         tried("trusted head", lambda: _trusted(at)),
         _modes(at),
+        *_out_of_reach(home, at),
         *_pending(at),
         tried("missed fires", lambda: _missed(home, at)),
         _in_the_clear(at),
@@ -72,13 +85,25 @@ def _root_key(at: place.Place) -> Check:
     nonce = bytes.fromhex(str(birth.body["nonce"]))
     if keys.public_key(keys.derive_seed(seed, nonce, birth.instance)) != birth.signer:
         detail = f"{at.store.root_seed} does not give the key of {at.paths.slug}"
-        return fail("root key", detail, "bring the right one back from a backup")
+        return fail("root key", detail, _RESTORE)
     return good("root key", at.store.root_seed)
 
 
 def _signing_key(at: place.Place) -> Check:
     keyring.authority(at.paths)
     return good("signing key", at.paths.authority)
+
+
+def _age_keys(at: place.Place) -> Check:
+    """What is committed can be encrypted, and opened again."""
+    agekeys.check(at.store)
+    return good("age keys", f"{at.store.age_identity}, {at.store.recipients}")
+
+
+def _key(name: str, check: Callable[[], Check]) -> Check:
+    """As `tried`; where a key file knows no better way out, it is the backup."""
+    found = tried(name, check)
+    return found._replace(todo=_RESTORE) if found.todo == KeyFileError.default_hint else found
 
 
 def _backup(at: place.Place) -> Check:
@@ -119,12 +144,17 @@ def _modes(at: place.Place) -> Check:
     return fail("permissions", detail, f"chmod -R go= {at.store.home}")
 
 
+def _out_of_reach(home: Home, at: place.Place) -> list[Check]:
+    """What lies in the project goes with it: `git clean`, `rm -rf`, a commit of all that is new."""
+    inside = [one.path for one in at.config.projects if place.is_in(home.path, one.path)]
+    todo = "move it, and set SAVEPOINT_HOME to where it is then"
+    return [warn("place", f"{home.path} lies in the project {one}", todo) for one in inside]
+
+
 def _pending(at: place.Place) -> list[Check]:
     found = []
     for one in status.unfinished(at.store, int(time.time())):
         age = int(str(one["age_seconds"]))
-        if age < _YOUNG_SECONDS and not one["drafts"]:
-            continue
         detail = f"session {one['session_id']}, for {terminal.span(age)}: {one['reason']}"
         if one["drafts"]:
             detail += f"; {terminal.counted(int(str(one['drafts'])), 'draft')} to sign"
