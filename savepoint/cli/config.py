@@ -34,6 +34,7 @@ def config(
             metavar="VALUE...",
             help="An instance; globs of files to exclude; the URL to push to; seconds.",
             show_default=False,
+            callback=options.texts,
         ),
     ] = None,
     unset: Annotated[

@@ -29,12 +29,22 @@ def create(
     transcript: Annotated[
         str,
         typer.Option(
-            "--transcript", metavar="FILE", help="The session's file.", show_default=_NEWEST
+            "--transcript",
+            metavar="FILE",
+            help="The session's file.",
+            show_default=_NEWEST,
+            callback=options.text,
         ),
     ] = "",
     session: Annotated[
         str,
-        typer.Option("--session", metavar="ID", help="The session's id.", show_default=False),
+        typer.Option(
+            "--session",
+            metavar="ID",
+            help="The session's id.",
+            show_default=False,
+            callback=options.text,
+        ),
     ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

@@ -54,6 +54,7 @@ def init(
             metavar="'NAME #N'",
             help="The agent's identity.",
             show_default=_DEFAULT_INSTANCE,
+            callback=options.text,
         ),
     ] = "",
     adopt: Annotated[

@@ -6,6 +6,27 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from savepoint.core.errors import UsageError
+
+
+def text(given: str) -> str:
+    """The callback of what is written down as text: bytes that are none could not be, and a name
+    that is changed for the sake of it would be another one. Raises UsageError.
+    """
+    try:
+        given.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(f"{given} is not UTF-8", hint="write it in UTF-8") from None
+    return given
+
+
+def texts(given: list[str] | None) -> list[str] | None:
+    """As `text`, for each of several. Raises UsageError."""
+    for one in given or []:
+        text(one)
+    return given
+
+
 Project: TypeAlias = Annotated[
     str,
     typer.Option("-C", "--project", metavar="DIR", help="The project's folder.", show_default="."),
@@ -17,6 +38,7 @@ InstanceName: TypeAlias = Annotated[
         metavar="NAME",
         help="An instance of the store: its slug or 'NAME #N'.",
         show_default="the current one",
+        callback=text,
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

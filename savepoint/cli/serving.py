@@ -44,6 +44,7 @@ def serve(
     if debug:
         arguments.remove("--debug")
     try:
+        _refuse_empty(arguments, own)
         code = app(args=arguments, prog_name=name, standalone_mode=False) or 0
         terminal.flush()
         return int(code)
@@ -55,8 +56,26 @@ def serve(
         if debug:
             traceback.print_exc()
         told = _named(failure)
+        if told.hint == UsageError.default_hint:
+            told.hint = f"see `{_command(app, name, arguments)} --help`"
         _report(told, as_json="--json" in own)
         return exit_code(told)
+
+
+def _refuse_empty(arguments: list[str], own: list[str]) -> None:
+    """A variable that was not set must not mean what leaving the option out means."""
+    if "" in arguments or any(one.startswith("--") and one.endswith("=") for one in own):
+        raise UsageError("an argument is empty")
+
+
+def _command(app: typer.Typer, name: str, arguments: list[str]) -> str:
+    """The command that the arguments name, as it is typed."""
+    known = typer.main.get_command(app)
+    for one in arguments:
+        if one in getattr(known, "commands", {}):
+            known = known.commands[one]  # type: ignore[attr-defined]  # a group has it
+            name += f" {one}"
+    return name
 
 
 def _named(failure: BaseException) -> SavepointError:

@@ -190,7 +190,9 @@ def criterion(selector: str) -> Criterion:
         return Criterion(selector, b"", lambda one: one.timestamp <= at, unique=False)
     prefix = selector.removeprefix("sha256:")
     if not _PREFIX.fullmatch(prefix):
-        raise UsageError(f"{selector!r} is no selector", hint=f"a selector is {_FORMS}")
+        is_upper = _PREFIX.fullmatch(prefix.lower())
+        forms = "hashes are spelled in lower case" if is_upper else f"a selector is {_FORMS}"
+        raise UsageError(f"{selector!r} is no selector", hint=forms)
     return Criterion(
         selector,
         prefix.encode(),

@@ -499,7 +499,6 @@ _AGE = "age1h3v5z5jcgxt5eldm504aegtzd8c2qldgke39g7vj6n79nstfqsjq4yg7pg"
 @pytest.mark.parametrize(
     ("key", "why"),
     [
-        ("", "no key"),
         ("banana", "no key"),
         ("ssh-ed25519", "not whole"),
         ("ssh-ed25519 AAAA", "not whole"),
