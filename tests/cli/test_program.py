@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     *("init", "create", "list", "show", "status", "verify", "fsck", "export", "doctor", "config"),
+    *("sync", "worker", "gc"),
 }
 GROUPS = {"keys": {"show", "backup", "restore", "add-recipient"}}
 
