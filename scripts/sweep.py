@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.fault import sweep
 from tests.fault.power import PowerCut
-from tests.fault.sweep import Sweep
+from tests.fault.sweep import Birth, Outcome, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,8 +38,9 @@ def main() -> int:
     with ProcessPoolExecutor(WORKERS) as pool:
         hooks = pool.map(_swept, ["hook"] * SHARDS, range(SHARDS))
         creates = pool.map(_swept, ["create"] * SHARDS, range(SHARDS))
+        births = pool.map(_born, range(SHARDS))
         cuts = pool.map(_cut, [*OPTIONS, *OPTIONS], [False, False, True, True])
-        parts = [*hooks, *creates, *cuts]
+        parts = [*hooks, *creates, *births, *cuts]
     _print(parts, time.monotonic() - began)
     return 1 if any(part.problems for part in parts) else 0
 
@@ -54,7 +55,18 @@ def _swept(command: str, shard: int) -> Part:
         if command == "create":
             calls = [call for call in calls if call.changes(str(swept.scene.home))]
         outcomes = [swept.run(case) for case in sweep.cases(calls)[shard::SHARDS]]
-    runs = Counter((command, one.case.fault, one.case.call.syscall) for one in outcomes)
+    return _part(command, outcomes)
+
+
+def _born(shard: int) -> Part:
+    with tempfile.TemporaryDirectory() as folder:
+        birth = Birth.prepare(Path(folder))
+        some = sweep.cases(birth.calls())[shard::SHARDS]
+        return _part("init", [birth.run(case) for case in some])
+
+
+def _part(what: str, outcomes: list[Outcome]) -> Part:
+    runs = Counter((what, one.case.fault, one.case.call.syscall) for one in outcomes)
     missed = sum(not one.reached for one in outcomes)
     return Part(runs, missed, [problem for one in outcomes for problem in one.problems])
 

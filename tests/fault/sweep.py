@@ -7,13 +7,16 @@ strace, which lets the n-th call of that name fail or kills the process there. A
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+import savepoint
 from savepoint.core.errors import SavepointError
 from tests.fault.scene import Scene
 
@@ -36,6 +39,7 @@ _CHANGES |= {"utimensat", *_WRITES}
 _LOOKS = {"access", "close", "flock", "getdents64", "ioctl", "lseek", "newfstatat", "openat"}
 _LOOKS |= {"pread64", "read", "readlink", "statx"}
 SYSCALLS = ",".join(f"?{name}" for name in sorted(_CHANGES | _LOOKS))  # ?: unknown elsewhere
+_CODE = (sys.prefix, sys.base_prefix, os.path.dirname(savepoint.__file__))
 _LINE = re.compile(r"(\w+)\(")
 
 
@@ -45,6 +49,11 @@ class Call(NamedTuple):
     syscall: str
     number: int
     text: str  # its line in the trace
+
+    @property
+    def imports(self) -> bool:
+        """Is it the interpreter that looks for a module, or reads one?"""
+        return any(folder in self.text for folder in _CODE)
 
     def changes(self, folder: str) -> bool:
         """Does it change what is on disk below `folder`?"""
@@ -108,7 +117,7 @@ class Sweep(NamedTuple):
         before = len(scene.saves())
         fired = self._save(*injection(case))
         told = self.trace.read_text(errors="replace")
-        reached = "killed by SIGKILL" in told or "(INJECTED)" in told
+        reached = _was_reached(self.trace)
         problems = [*self._after_fault(case, fired, before), *self._after_next(before)]
         problems += [f"synced again after a failure: {line}" for line in _synced_again(told)]
         return Outcome(case, reached, [f"{case}\n    {problem}" for problem in problems])
@@ -181,6 +190,11 @@ def calls(trace: Path, home: Path) -> list[Call]:
     return found
 
 
+def _was_reached(trace: Path) -> bool:
+    told = trace.read_text(errors="replace")
+    return "killed by SIGKILL" in told or "(INJECTED)" in told
+
+
 def _synced_again(told: str) -> list[str]:
     """Syncs of a file whose sync failed before: the kernel may call its lost pages clean by then
     (fsyncgate), so such a success means nothing.
@@ -194,6 +208,56 @@ def _file_of(line: str) -> str:
     return line.partition("<")[2].partition(">")[0]
 
 
+class Birth(NamedTuple):
+    """A project without a store, and `init` in it."""
+
+    scene: Scene
+    trace: Path
+
+    @classmethod
+    def prepare(cls, folder: Path) -> Self:
+        """Make it below `folder`."""
+        scene = Scene.make(folder / "scene", store=False)
+        scene.say(3)
+        return cls(scene, folder / "trace")
+
+    def calls(self) -> list[Call]:
+        """The calls of `init` that change something."""
+        self._init()
+        home = str(self.scene.home)
+        return [call for call in calls(self.trace, self.scene.home) if call.changes(home)]
+
+    def _init(self, *options: str) -> Fired:
+        shutil.rmtree(self.scene.home)
+        self.scene.home.mkdir(mode=0o700)
+        return self.scene.command("init", wrap=tracing(self.trace, *options))
+
+    def run(self, case: Case) -> Outcome:
+        """The fault, another `init` without one, and a save."""
+        first = self._init(*injection(case))
+        reached = _was_reached(self.trace)
+        problems = list(self._after(case, first))
+        return Outcome(case, reached, [f"{case}\n    {problem}" for problem in problems])
+
+    def _after(self, case: Case, first: Fired) -> Iterable[str]:
+        scene = self.scene
+        if "Traceback" in first.err or (case.fault != "KILL" and first.code not in {0, 40}):
+            yield f"{first}"
+        if first.code == 0 and self._stores() != 1:
+            yield "acknowledged, and there is no store"
+        second = scene.command("init")
+        if second.code or self._stores() != 1:
+            yield f"{self._stores()} stores after {second}"
+            return
+        fired = scene.fire()
+        if not fired.is_quiet or scene.log() or len(scene.saves()) != 1:
+            yield f"the first save says {fired} {scene.log()}"
+        yield from scene.damage()
+
+    def _stores(self) -> int:
+        return len(list(self.scene.home.glob("stores/*/config.json")))
+
+
 class Outcome(NamedTuple):
     """What one case gave."""
 
@@ -203,13 +267,15 @@ class Outcome(NamedTuple):
 
 
 def cases(calls: Iterable[Call]) -> list[Case]:
-    """Every fault at every call that can have it."""
-    return [
-        Case(call, fault)
-        for call in calls
-        for fault in FAULTS
-        if fault != "SHORT" or call.syscall in _WRITES
-    ]
+    """Every fault at every call that can have it. At an import it is an error alone: no disk is
+    full for those who read, and to be killed there is to be killed at the next call of ours.
+    """
+    found = []
+    for call in calls:
+        faults = ("EIO",) if call.imports else ("KILL", "EIO", "ENOSPC")
+        found += [Case(call, fault) for fault in faults]
+        found += [Case(call, "SHORT")] if call.syscall in _WRITES else []
+    return found
 
 
 def chosen(every: Sequence[Case], share: int, seed: int) -> list[Case]:

@@ -44,6 +44,14 @@ def test_a_tenth_of_all_faults(tmp_path: Path, strace: str, shard: int) -> None:
     assert len(missed) <= len(some) // 5, "counts of syscalls vary a little from run to run"
 
 
+def test_an_init_that_failed_is_finished_by_the_next(tmp_path: Path, strace: str) -> None:
+    birth = sweep.Birth.prepare(tmp_path)
+    some = sweep.chosen(sweep.cases(birth.calls()), 2 * SHARE, SEED)
+    assert len(some) > 5
+    outcomes = [birth.run(case) for case in some]
+    assert [problem for one in outcomes for problem in one.problems] == []
+
+
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
 def test_create_tells_a_disk_that_fails(tmp_path: Path, strace: str, fault: str) -> None:
     """`create` exits with 40 where a change of the store fails, or with 0 where it went on."""
