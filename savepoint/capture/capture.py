@@ -10,16 +10,17 @@ from savepoint.capture.conversation import Conversation, File
 from savepoint.capture.loaded import LoadedFile, Loader, Roots
 from savepoint.capture.payload import is_plain
 from savepoint.capture.realpaths import RealPaths
+from savepoint.core import limits
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.store.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from savepoint.capture import repository
     from savepoint.capture.agents import FileNote, ReadNote
-    from savepoint.capture.agents.adapter import Adapter
+    from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.exclusion import Exclusion
     from savepoint.capture.ignored import Ignored
     from savepoint.capture.repository import Repository
@@ -74,6 +75,7 @@ def capture(work: Work) -> Capture:
         if fd is not None:
             os.close(fd)
     cut_short = (("changes", found.omitted),) if found.omitted else ()
+    unlisted = tuple(_unlisted(told.scan))
     return Capture(
         agent=work.adapter.NAME,
         conversation=told,
@@ -82,7 +84,7 @@ def capture(work: Work) -> Capture:
         state_file=held_file,
         git=found,
         changes=changes,
-        omitted=(*told.omitted, *omitted, *cut_short),
+        omitted=(*told.omitted, *unlisted, *omitted, *cut_short),
         cached={**told.cached, **cached, _NO_PATH: _stored(work, told, held_file, changes)},
     )
 
@@ -140,6 +142,15 @@ def _load(
         real = real_paths.of(path)
         files[roots.name(path, real)] = loader.load(path, real, note, excluded)
     return files, loader.cached
+
+
+def _unlisted(scan: Fold) -> Iterator[tuple[str, str]]:
+    """What the session shows of files, and `loaded_files` does not list."""
+    nameless = scan.nameless + sum(not is_plain(path) for path in scan.files)
+    if nameless:
+        yield "loaded_files", f"{nameless} shown under names that no file can have"
+    if scan.files_more:
+        yield "loaded_files", f"{scan.files_more} more than {limits.LOADED_FILES}, the oldest"
 
 
 def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.capture import transcript
 from savepoint.capture.agents import Window
 from savepoint.core import limits
-from savepoint.core.errors import TranscriptError
+from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment, root_of
 from savepoint.store.files import read_at
@@ -64,8 +65,8 @@ def read(
     Raises TranscriptError (it became unreadable), DiskError.
     """
     path = request.transcript
-    saved = before.files.get(path) if before else None
-    follower = _Follower(adapter, saved)
+    saved, begun = _begun(adapter, before.files.get(path) if before else None)
+    follower = _Follower(adapter, begun)
     stored = transcript.store_file(fd, packs, saved, follower.start, request.still)
     scan = follower.finish()
     usage = line_at(fd, scan.usage) if scan.usage else None
@@ -114,22 +115,31 @@ def line_at(fd: int, span: Span | FileNote) -> bytes:
     return read_at(fd, min(span.length, limits.SEGMENT_HARD_BYTES), span.offset)
 
 
+def _begun(adapter: Adapter, saved: CachedFile | None) -> tuple[CachedFile | None, Fold]:
+    """What the last save stored, and its fold. A fold that another version cached is not
+    understood: then the transcript is read as if for the first time.
+    """
+    if saved is not None:
+        with suppress(MalformedError):
+            return saved, adapter.Scan.from_json(saved.extra)
+    return None, adapter.Scan.empty()
+
+
 class _Follower:
     """Feeds the adapter's fold. What is cached stands before the last segment, since that one may
     be open: the next save reads it again.
     """
 
-    def __init__(self, adapter: Adapter, saved: CachedFile | None) -> None:
-        self._adapter = adapter
-        self._saved = saved
+    def __init__(self, adapter: Adapter, begun: Fold) -> None:
+        self._begun = begun
         self._scan: Fold = adapter.Scan.empty()
         self._last = b""
         self.cached: Json = None
 
     def start(self, *, stands: bool) -> Callable[[bytes], None]:
         """Begin from the cached fold if the saved beginning still stands."""
-        if stands and self._saved is not None:
-            self._scan = self._adapter.Scan.from_json(self._saved.extra)
+        if stands:
+            self._scan = self._begun
         return self._feed
 
     def _feed(self, raw: bytes) -> None:

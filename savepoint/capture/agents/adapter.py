@@ -34,6 +34,7 @@ class Fold(Protocol):
     skills: dict[str, None]  # names, in the order of first use
     files: dict[str, FileNote]  # by path as the agent wrote it, newest last
     files_more: int  # paths dropped, the oldest first
+    nameless: int  # records that show a file under a name that no file can have
     backups: dict[str, None]  # names of the copies that the agent keeps of files it changed
     tasks: dict[str, tuple[str, str]]  # subject and status, by id
     usage: Span | None  # the record that says how many tokens are used since the last compaction

@@ -133,6 +133,20 @@ def touches(record: Record, calls: dict[str, str]) -> list[Touch]:
     return [Touch(path, "written")] if path else []
 
 
+def is_nameless(record: Record) -> bool:
+    """Does the record show a file under a name that no file can have: too long, or with NUL?"""
+    result = _dict(record.get("toolUseResult"))
+    attachment = _dict(record.get("attachment"))
+    kind = attachment.get("type")
+    told = (
+        _dict(result.get("file")).get("filePath"),
+        result.get("filePath"),
+        result.get("notebook_path"),
+        attachment.get(_ATTACHED.get(kind, "filename")) if isinstance(kind, str) else None,
+    )
+    return any(isinstance(one, str) and one and path_of(one) is None for one in told)
+
+
 class Shown(NamedTuple):
     """Text of a file that a record shows."""
 

@@ -34,7 +34,7 @@ class Scan:
         self.model: str | None = None
         self.skills: dict[str, None] = {}
         self.files: dict[str, FileNote] = {}
-        self.files_more = 0
+        self.files_more = self.nameless = 0
         self.backups: dict[str, None] = {}  # names in file-history
         self.tasks: dict[str, tuple[str, str]] = {}  # id → subject, status
         self.usage: Span | None = None

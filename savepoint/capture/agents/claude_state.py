@@ -110,7 +110,7 @@ def _held(value: Json, unended: int) -> list[bytes]:
 
 _COUNTS = (
     "size", "messages", "records", "sessions_more", "boundaries", "glued", "unparsable",
-    "unended", "torn", "files_more",
+    "unended", "torn", "files_more", "nameless",
 )  # fmt: skip
 _NAMES = ("session_id", "version", "cwd", "model")
 _OTHERS = (

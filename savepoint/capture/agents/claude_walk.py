@@ -172,8 +172,10 @@ class Walk:
             if kind == "assistant":
                 self._answers.append((at, stop))
             self._scan.learn(record, Span(self._base + at, stop - at))
-            for touch in claude_facts.touches(record, self._scan.calls):
+            touched = claude_facts.touches(record, self._scan.calls)
+            for touch in touched:
                 self._see(touch, at, stop)
+            self._scan.nameless += not touched and claude_facts.is_nameless(record)
         else:
             self._scan.learn_backups(claude_facts.backups(record))
 
