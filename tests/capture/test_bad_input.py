@@ -377,9 +377,7 @@ def test_the_project_was_moved_and_a_link_left_behind(scene: Scene, where: str) 
 
 
 def test_a_session_full_of_pictures(scene: Scene) -> None:
-    """earendil-works/pi#9613: memory grew with the file. Here a tenth of it: 150 MB in lines of
-    2 MB; that of 1.5 GB is in `bench/`.
-    """
+    """earendil-works/pi#9613: memory grew with the file; here 150 MB in lines of 2 MB."""
     chance = random.Random(1)
     path = scene.transcript()
     with path.open("wb") as file:
