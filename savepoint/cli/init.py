@@ -101,10 +101,8 @@ def _instance(text: str) -> Instance | None:
 
 def _begin(home: Home, where: str, instance: Instance | None, adopt: str) -> _Begun:
     """The store of the folder, made or changed as asked, by one process at a time."""
-    try:
-        where.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError("the folder's path is not UTF-8", hint="rename the folder") from None
+    if not place.is_utf8(where):
+        raise UsageError("the folder's path is not UTF-8", hint="rename the folder")
     durable.make_directories(home.path)
     with Lock(home.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
         registry.rebuild(home)  # the cache may be older than a config

@@ -91,11 +91,21 @@ def store_of(where: str) -> Store:
     try:
         return registry.find(home(), where)
     except NoStoreError as failure:
-        moved = registry.moved(home(), where)
-        if not moved:
-            raise
-        hint = f"{adopting(moved[0])}: this folder was perhaps moved from it"
+        hint = failure.hint
+        if not is_utf8(where):
+            hint = "rename the folder: its path is not UTF-8, and no store can name it"
+        elif moved := registry.moved(home(), where):
+            hint = f"{adopting(moved[0])}: this folder was perhaps moved from it"
         raise NoStoreError(failure.message, hint=hint) from None
+
+
+def is_utf8(path: str) -> bool:
+    """Can a config, which is JSON, name that path?"""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def adopting(store: Store) -> str:

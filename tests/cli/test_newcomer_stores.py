@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,14 @@ def test_a_moved_project_is_told_to_adopt_its_store(cli: Scene, command: str) ->
 
 def test_a_folder_that_was_never_a_project_is_told_to_init(bare: Scene) -> None:
     assert "run `savepoint init`" in bare("list").err
+
+
+def test_a_folder_whose_path_is_not_utf8_is_told_to_be_renamed(bare: Scene) -> None:
+    odd = bare.project / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    bare.project = odd
+    for command in ["list", "create", "init"]:
+        assert "rename the folder" in bare(command).err
 
 
 @pytest.mark.parametrize("arguments", [[], ["--all"], ["latest"]])
