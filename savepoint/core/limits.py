@@ -119,8 +119,8 @@ RETRY_LONGEST_SECONDS = 60 * 60  # seconds; also for what does not succeed by it
 # the remote
 REMOTE_URL_CHARS = 2000  # characters
 REMOTE_ANSWER_SECONDS = 30.0  # until it has said where its branches are
-REMOTE_STALL_SECONDS = 20  # seconds of http below REMOTE_STALL_BYTES a second, then it is dead
-REMOTE_STALL_BYTES = 1000  # bytes a second
+REMOTE_STALL_SECONDS = 30  # seconds of http below REMOTE_STALL_BYTES a second, then it is dead
+REMOTE_STALL_BYTES = 1  # bytes a second; a server that checks a push sends 5 every 5 seconds
 PUSH_STEP_BYTES = 64 * MIB  # a backlog is pushed in steps of whole commits below this
 PUSH_STEP_SECONDS = 60.0  # for one step, and …
 PUSH_BYTES_PER_SECOND = 128 * KIB  # … a second more for each of these bytes

@@ -14,7 +14,7 @@ from savepoint.core import limits
 from savepoint.core.errors import CommitError, DiskError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.packs import compress
-from savepoint.gitlayer import by_hand, cursor, message, repository, tree
+from savepoint.gitlayer import by_hand, cursor, message, repository, script, tree
 from savepoint.gitlayer.cursor import Base, Cursor
 from savepoint.gitlayer.encrypt import Sealer
 from savepoint.gitlayer.leftovers import Writing
@@ -215,13 +215,13 @@ class _Run:
         text = message.compose(one, content.snapshot.document if content else None)
         ref, who = repository.branch(self._paths.slug), message.author(self._paths.slug, one)
         yield f"commit {ref}\nmark :{self._mark(one.hash)}\ncommitter {who}\n".encode()
-        yield _data(text)
+        yield script.data(text)
         if is_first and self._base.cursor:
             yield b"from %b\n" % self._base.cursor.commit.encode()
         yield self._clearing(one.kind, is_first=is_first)
         for path, chunk in step.closed.items():
-            yield _inline(path, chunk)
-        yield _inline(tree.OPEN_CHUNK, step.chunk.data)
+            yield script.file(path, chunk)
+        yield script.file(tree.OPEN_CHUNK, step.chunk.data)
         if one.kind != "retire":
             yield from self._readable()
         if content:
@@ -238,26 +238,18 @@ class _Run:
         return f"D {tree.PACKS}\nD {tree.SNAPSHOTS}\n".encode()
 
     def _readable(self) -> Iterator[bytes]:
-        yield _inline(tree.README, by_hand.README)
+        yield script.file(tree.README, by_hand.README)
         bootstrap = read_bounded(self._paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
         if bootstrap is not None:
-            yield _inline(tree.BOOTSTRAP, bootstrap)
+            yield script.file(tree.BOOTSTRAP, bootstrap)
 
     def _content(self, file: str, content: Content) -> Iterator[bytes]:
         for name in content.packs:
             where = self.known.get(name) or f":{self._marks[name]}"
             yield f"M 100644 {where} {tree.pack(name)}\n".encode()
         recover = self._sealer.seal(by_hand.recover_tsv(content.files))
-        yield _inline(tree.RECOVER, recover)
-        yield _inline(tree.snapshot(file), self._sealer.seal(compress(content.snapshot.data)))
+        yield script.file(tree.RECOVER, recover)
+        yield script.file(tree.snapshot(file), self._sealer.seal(compress(content.snapshot.data)))
 
     def _mark(self, name: str) -> int:
         return self._marks.setdefault(name, len(self._marks) + 1)
-
-
-def _data(data: bytes) -> bytes:
-    return b"data %d\n%b\n" % (len(data), data)
-
-
-def _inline(path: str, data: bytes) -> bytes:
-    return b"M 100644 inline %b\n" % path.encode() + _data(data)

@@ -104,9 +104,8 @@ def test_a_certificate_that_nobody_vouches_for(it: Pushing, tmp_path: Path) -> N
         assert server.log == []
 
 
-@pytest.mark.parametrize("mode", ["silent", "trickle"])
 def test_a_server_that_stalls_is_given_up(
-    it: Pushing, tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+    it: Pushing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """M21: a push to a silent server hangs without end."""
     stall = tuple(
@@ -114,10 +113,18 @@ def test_a_server_that_stalls_is_given_up(
         for one in remote._OPTIONS
     )
     monkeypatch.setattr(remote, "_OPTIONS", stall)
-    with https.serving(tmp_path, mode, tmp_path) as server:
+    with https.serving(tmp_path, "silent", tmp_path) as server:
         _trust(tmp_path)
         it.use(f"{server.url}/remote.git")
         assert "too slow" in _failure(it).message
+
+
+def test_a_server_that_trickles_is_given_up_at_the_deadline(it: Pushing, tmp_path: Path) -> None:
+    """M9: each byte in time, and no end."""
+    with https.serving(tmp_path, "trickle", tmp_path) as server:
+        _trust(tmp_path)
+        it.use(f"{server.url}/remote.git")
+        assert "out of time" in _failure(it, 2).message
 
 
 @pytest.fixture
