@@ -31,7 +31,7 @@ def verify(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Prove that a savepoint, or all of them, are whole and unchanged, here and in git."""
+    """Prove that savepoints are whole and unchanged."""
     from savepoint.gitlayer import witness
     from savepoint.store.witness import verify_local
 
