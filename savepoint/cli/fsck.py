@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.mend import Mended
     from savepoint.store.fsck import Checked
 
+_AGAIN = "its signing key was derived from the root seed again"
 _COLOURS = {"damage": "red", "warning": "yellow"}
 
 
@@ -32,13 +33,16 @@ def fsck(
     """
     from savepoint.gitlayer import findings, mend
     from savepoint.store import fsck as checker
+    from savepoint.store import rekey
 
     store = place.store_of(place.folder(project))  # also one whose config is damaged
     repo = place.repository(store)
     outcome = mend.Outcome((), ())
     if repair:
         deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
+        again = [mend.Mended(one.slug, None, _AGAIN) for one in rekey.restore_lost(store, deadline)]
         outcome = mend.mend(repo, store, int(time.time()), deadline)
+        outcome = outcome._replace(done=(*again, *outcome.done))
     with terminal.progress("checking") as progress:
         found = checker.fsck(store, time.time(), progress)
         git = findings.find(repo, store, found.instances)

@@ -92,6 +92,8 @@ def authority(paths: InstancePaths) -> bytes:
     try:
         numbers = parse(read_private(path, _KEYPAIR_BYTES))
     except SavepointError as failure:
+        if not os.path.lexists(path) and os.path.isfile(paths.store.root_seed):
+            raise KeyFileError(failure.message, hint=_DERIVABLE) from None
         if isinstance(failure, KeyFileError):
             raise
         raise KeyFileError(f"{path} is no Solana keypair file") from None  # its text is secret
@@ -134,4 +136,8 @@ def _refuse_unsafe(path: str, seen: os.stat_result) -> None:
         raise KeyFileError(f"{path} has mode {mode:04o}", hint=f"chmod 600 {path}")
 
 
+_DERIVABLE = (
+    "`savepoint fsck --repair` derives it from the root seed again; savepoints made meanwhile stay "
+    "pending, and none is lost"
+)
 _LOST = "bring it back from a backup; savepoints made meanwhile stay pending, and none is lost"
