@@ -23,7 +23,12 @@ from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402
 from savepoint.capture.stillness import AT_ONCE, Stillness  # noqa: E402
 from savepoint.core import limits  # noqa: E402
-from savepoint.core.errors import DeadlineError, NoStoreError, SavepointError  # noqa: E402
+from savepoint.core.errors import (  # noqa: E402
+    DeadlineError,
+    NoStoreError,
+    SavepointError,
+    UsageError,
+)
 from savepoint.store.layout import Home  # noqa: E402
 
 if TYPE_CHECKING:
@@ -38,6 +43,9 @@ SECONDS = {
 TRIGGERS = {"SessionStart": "session_start", "Stop": "stop", "SessionEnd": "session_end"}
 
 
+IGNORED = {"PostCompact"}  # of the agent's events that people may well name; nothing is to be saved
+
+
 def main() -> NoReturn:
     """Serve one fire and exit with 0, whatever happens.
 
@@ -46,7 +54,7 @@ def main() -> NoReturn:
     """
     try:
         event = sys.argv[1] if len(sys.argv) > 1 else ""
-        if event in SECONDS:
+        if event not in IGNORED:
             _fire(event)
     finally:
         os._exit(0)
@@ -54,7 +62,7 @@ def main() -> NoReturn:
 
 def _fire(event: str) -> None:
     signal.signal(signal.SIGALRM, _deadline_passed)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS[event])
+    signal.setitimer(signal.ITIMER_REAL, SECONDS.get(event, limits.SESSION_SECONDS))
     home = Home("")
     told = Payload()
     try:
@@ -103,6 +111,8 @@ def _note_start(request: Request) -> None:
 
 
 def _request(event: str, told: Payload, home: Home) -> Request:
+    if event not in SECONDS:  # misspelt in the settings: it would never save, and nobody know
+        raise UsageError(f"there is no event {event!r} to save at")
     cwd = told.cwd or os.getcwd()
     trigger = TRIGGERS.get(event) or told.trigger or "auto"
     scope = "unknown" if trigger == "auto" else "main"
@@ -181,7 +191,7 @@ def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
             home,
             int(time.time()),
             {
-                "event": event,
+                "event": journal.printable(event),
                 "session_id": journal.printable(told.session_id),
                 "transcript": journal.printable(told.transcript),
                 "project": journal.printable(_project(told)),
