@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import typer
 
-from savepoint.cli import machine_checks, options, place, store_checks, terminal
+from savepoint.capture import surroundings
+from savepoint.cli import hook_checks, machine_checks, options, place, store_checks, terminal
 from savepoint.core.errors import NoStoreError, SavepointError
 
 if TYPE_CHECKING:
@@ -18,7 +20,11 @@ _COLOURS = {"warn": "yellow", "fail": "red"}
 def doctor(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Check the set-up, and say what to do about what is wrong."""
     where = place.folder(project)
-    found = [*machine_checks.run(place.home()), *_of_the_store(where)]
+    found = [
+        *machine_checks.run(place.home()),
+        *hook_checks.run(surroundings.config_dir(os.environ), where),
+        *_of_the_store(where),
+    ]
     if as_json:
         terminal.document({"checks": [one.to_json() for one in found]})
     else:

@@ -43,6 +43,7 @@ def run(home: Home, at: place.Place) -> list[Check]:
         _backup(at),
         tried("index", lambda: _index(at)),
         tried("trusted head", lambda: _trusted(at)),
+        *_in_the_way(at),
         _modes(at),
         *_out_of_reach(home, at),
         *_pending(at),
@@ -131,6 +132,18 @@ def _trusted(at: place.Place) -> Check:
         detail = f"the index ends at record {known[-1].seq}; record {head.seq} was seen"
         return fail("trusted head", detail, _REPAIR)
     return good("trusted head", f"record {head.seq}")
+
+
+def _in_the_way(at: place.Place) -> list[Check]:
+    """What is none of ours may stand where something of ours should: a folder in the place of a
+    session's cache has all of it read again at each fire.
+    """
+    unknown = survey(at.store).unknown
+    if not unknown:
+        return []
+    more = f", and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    detail = f"{unknown[0]} does not belong into a store{more}"
+    return [warn("store's folder", detail, "move it away")]
 
 
 def _modes(at: place.Place) -> Check:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.cli import machine_checks
+from savepoint.cli import hook_checks, machine_checks
 from savepoint.core import limits
 from savepoint.store import journal
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene
@@ -26,6 +28,17 @@ def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "python").symlink_to(sys.executable)
     (folder / "savepoint-hook").write_text(f"#!{folder}/python\n")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    settle(f"{folder}/savepoint-hook PreCompact")
+
+
+def settle(command: str, *args: str, event: str = "PreCompact", **more: object) -> None:
+    """The agent's own settings, with one hook."""
+    hook: dict[str, object] = {"type": "command", "command": command}
+    if args:
+        hook["args"] = args
+    path = Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"hooks": {event: [{"hooks": [hook]}]}, **more}))
 
 
 def look(cli: Scene) -> tuple[int, dict[str, Any]]:
@@ -111,6 +124,93 @@ def test_what_is_wrong_is_a_failure(
     assert checks[name]["result"] == "fail"
     assert said in checks[name]["detail"] + checks[name]["todo"]
     assert checks[name]["todo"]
+
+
+def test_no_hook_in_the_settings(cli: Scene) -> None:
+    """Whoever has forgotten it learns of it when the conversation is gone."""
+    Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json").unlink()
+    code, checks = look(cli)
+    assert (code, checks["agent"]["result"]) == (0, "warn")
+    assert "settings.json" in checks["agent"]["todo"]
+    settle("echo hello")
+    assert look(cli)[1]["agent"]["result"] == "warn"
+    settle(f"{Path(sys.executable).parent}/savepoint-hook Stop", event="Stop")
+    assert "PreCompact" in look(cli)[1]["agent"]["todo"]
+
+
+def test_the_hook_in_the_project_settings(cli: Scene) -> None:
+    user = Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json")
+    (cli.project / ".claude").mkdir()
+    user.rename(cli.project / ".claude/settings.local.json")
+    assert look(cli)[1]["agent"]["result"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "said"),
+    [
+        ("/gone/bin/savepoint-hook PreCompact", (), "/gone/bin/savepoint-hook is not there"),
+        ("/gone/python", ("-I", "{hook}", "PreCompact"), "/gone/python is not there"),
+        ("{python}", ("-I", "/gone/savepoint-hook", "PreCompact"), "/gone/savepoint-hook is not"),
+        ("{hook} PreCompct", (), "there is no event 'PreCompct'"),
+        ("{hook}", (), "no event is named"),
+        ("no-such-program/savepoint-hook PreCompact", (), "is not there"),
+    ],
+)
+def test_a_hook_that_cannot_work(
+    cli: Scene, command: str, args: tuple[str, ...], said: str
+) -> None:
+    names = {"python": sys.executable, "hook": str(Path(sys.executable).parent / "savepoint-hook")}
+    settle(command.format(**names), *(one.format(**names) for one in args))
+    code, checks = look(cli)
+    assert code == 1
+    assert checks["agent"]["result"] == "fail"
+    assert said in checks["agent"]["detail"]
+
+
+def test_a_hook_as_the_readme_shows_it(cli: Scene) -> None:
+    hook = Path(sys.executable).parent / "savepoint-hook"
+    settle(sys.executable, "-I", str(hook), "PreCompact")
+    assert look(cli)[1]["agent"]["result"] == "ok"
+    settle('"$HOME/x/savepoint-hook" PreCompact')
+    assert look(cli)[1]["agent"]["result"] == "ok", "what a shell expands is not judged"
+
+
+@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff", b'{"disableAllHooks": true}'])
+def test_settings_with_which_no_hook_runs(cli: Scene, content: bytes) -> None:
+    Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json").write_bytes(content)
+    code, checks = look(cli)
+    assert code == 1
+    assert "agent" in checks
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", '{"hooks": 1}', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'],
+)
+def test_settings_of_another_shape_name_no_hook(cli: Scene, content: str) -> None:
+    Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json").write_text(content)
+    assert look(cli)[1]["agent"]["result"] == "warn"
+
+
+def test_the_events_that_doctor_knows_are_those_of_the_hook() -> None:
+    probe = "from savepoint import hook; print(*hook.SECONDS, *hook.IGNORED)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == set(hook_checks.EVENTS)
+
+
+def test_a_misspelt_event_that_was_fired(cli: Scene) -> None:
+    journal.hook(
+        cli.home,
+        1_795_000_000,
+        {
+            "event": "PreCompct",
+            "session_id": OTHER_SESSION,
+            "transcript": str(cli.transcript),
+            "project": str(cli.project),
+            "reason": "there is no event 'PreCompct' to save at",
+        },
+    )
+    assert "there is no event 'PreCompct'" in look(cli)[1]["missed fires"]["detail"]
 
 
 def test_a_lost_trusted_head_is_a_warning(cli: Scene) -> None:
