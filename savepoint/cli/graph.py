@@ -19,12 +19,16 @@ def draw(
 ) -> Iterator[str]:
     """A line a record, in their order, and one before each that leaves the line of another."""
     lanes = _Lanes(Counter(map(_parent, records)))
+    drawn: list[tuple[str, str]] = []
     for one in records:
         own = str(one.body.get("snapshot_hash", one.hash))
         *branch, marks = lanes.place(own, _parent(one))
-        for line in branch:
-            yield line if fancy else line.translate(_PLAIN)
-        yield f"{marks if fancy else marks.translate(_PLAIN)}  {label(one)}"
+        drawn += [(line, "") for line in branch]
+        drawn.append((marks, label(one)))
+    width = max((len(marks) for marks, _ in drawn), default=0)
+    for marks, text in drawn:
+        shown = marks if fancy else marks.translate(_PLAIN)
+        yield f"{shown.ljust(width)}  {text}".rstrip()
 
 
 def _parent(one: Record) -> str:

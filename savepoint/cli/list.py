@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from savepoint.work.layer2 import Layer2
 
 _HASH_DIGITS = 12  # shown; 8 select
+_HEADS = (">SEQ", "TIME", "TRIGGER", "SESSION", ">TOKENS", ">USED", "STATUS", "SNAPSHOT")
+_ALIGNED = [head.startswith(">") for head in _HEADS]
 
 
 def list_savepoints(
@@ -50,15 +52,16 @@ def list_savepoints(
         value: Json = {"savepoints": [folded(one, git.get(one.seq)) for one in shown]}
         terminal.document(shapes.checked(shapes.Listing, value))
     elif not shown:
-        terminal.note(f"{at.title} has no savepoint yet: `savepoint create` makes one")
+        hint = savepoints.nothing(at.paths, "latest").hint
+        terminal.note(f"{at.title} has no savepoint yet; {hint}")
     elif as_graph:
-        for line in graph.draw(
-            shown, lambda one: _label(one, git), fancy=terminal.speaks(graph.FANCY)
-        ):
+        rows = terminal.columns([_row(one, git) for one in shown], _ALIGNED)
+        labels = dict(zip((one.seq for one in shown), rows, strict=True))
+        fancy = terminal.speaks(graph.FANCY)
+        for line in graph.draw(shown, lambda one: labels[one.seq], fancy=fancy):
             terminal.say(line)
     else:
-        heads = (">SEQ", "TIME", "TRIGGER", "SESSION", ">TOKENS", ">USED", "STATUS", "SNAPSHOT")
-        terminal.table(heads, [_row(one, git) for one in shown])
+        terminal.table(_HEADS, [_row(one, git) for one in shown])
 
 
 def _row(one: Record, git: Mapping[int, Layer2]) -> list[str]:
@@ -88,10 +91,6 @@ def _status(one: Record, git: Layer2) -> str:
     """What became of it, in one word, and whether something is missing in it."""
     whole = "" if one.body["consciousness_preserved"] else ", incomplete"
     return f"{git.status}{whole}"
-
-
-def _label(one: Record, git: Mapping[int, Layer2]) -> str:
-    return "  ".join(cell for cell in _row(one, git) if cell)
 
 
 def _time(one: Record) -> str:

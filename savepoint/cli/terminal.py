@@ -88,14 +88,23 @@ def write(data: bytes) -> None:
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows under their heads; a head that starts with `>` is of a column of numbers."""
     names = [head.removeprefix(">") for head in heads]
-    shown = [names, *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[n]) for row in shown) for n in range(len(heads))]
+    for line in columns([names, *rows], [head.startswith(">") for head in heads]):
+        say(line)
+
+
+def columns(rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> list[str]:
+    """Each row as a line, its cells below those of the others; an empty column takes no room."""
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max((len(row[n]) for row in shown), default=0) for n in range(len(to_right))]
+    lines = []
     for row in shown:
         cells = [
-            cell.rjust(width) if head.startswith(">") else cell.ljust(width)
-            for cell, width, head in zip(row, widths, heads, strict=True)
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, to_right, strict=True)
+            if width
         ]
-        say("  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def speaks(text: str) -> bool:

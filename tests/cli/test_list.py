@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,4 +152,20 @@ def _save(number: int, origin: int | None, start: str = "") -> Record:
 def test_lines_of_descent(origins: dict[int, int | None], drawn: list[str]) -> None:
     saves = [_save(number, origin) for number, origin in origins.items()]
     lines = graph.draw(saves, lambda one: str(one.seq), fancy=True)
-    assert [" ".join(line.rsplit("  ", 1)) for line in lines] == drawn
+    assert [re.sub(r" +(?=[0-9])", " ", line) for line in lines] == drawn
+
+
+def test_labels_stand_below_one_another() -> None:
+    saves = [_save(number, origin) for number, origin in {2: None, 3: 2, 4: 2}.items()]
+    lines = list(graph.draw(saves, lambda one: f"seq {one.seq}", fancy=True))
+    assert [line.find("seq") for line in lines] == [5, -1, 5, 5]
+
+
+def test_three_savepoints_of_one_session_are_one_line(cli: Scene) -> None:
+    for said in ("once", "twice", "and again"):
+        cli.say(said)
+        cli.created()
+    rows = [line.split() for line in cli.good("list", "--graph").text.splitlines()]
+    assert [row[:2] for row in rows] == [["●", "2"], ["●", "3"], ["●", "4"]]
+    table = cli.good("list").text.splitlines()[1:]
+    assert [row[1:] for row in rows] == [line.split() for line in table]
