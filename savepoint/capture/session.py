@@ -65,8 +65,10 @@ def resolve(request: Request, adapter: Adapter) -> Request:
         )
         path = next(filter(None, found), "")
     if not path and by_hand:
+        what = request.session_id or f"of {request.project}"
         raise TranscriptError(
-            f"no session of {request.project} is known", hint="name its file with --transcript FILE"
+            f"no session {what} is in {request.config_dir}",
+            hint="name its file with --transcript FILE, or the agent's folder: CLAUDE_CONFIG_DIR",
         )
     return request._replace(
         transcript=path, session_id=request.session_id or _session_of(path, adapter)

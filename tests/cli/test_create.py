@@ -80,6 +80,62 @@ def test_newest_session_is_meant_where_none_is_named(cli: Scene) -> None:
     assert cli.created()["session_id"] == OTHER_SESSION
 
 
+def test_a_session_that_nobody_has_is_told_with_where_it_was_looked_for(cli: Scene) -> None:
+    ran = cli("create", "--session", "nope")
+    assert ran.code == 1
+    assert f"no session nope is in {os.environ['CLAUDE_CONFIG_DIR']}" in ran.err
+
+
+def test_a_file_that_is_no_session_is_saved_and_told(cli: Scene, tmp_path: Path) -> None:
+    """Its raw bytes are stored; that all of it was read as a conversation is most likely wrong."""
+    file = tmp_path / "passwd"
+    file.write_text("root:x:0:0\nada:x:1000:1000\n")
+    ran = cli.good("create", "--transcript", str(file))
+    told = "no line of it is a record"
+    assert f"note: the conversation: {told}" in ran.err
+    assert told in cli.good("show").text
+    shown = cli.good("show", "--json").json
+    assert any(one.startswith(told) for one in shown["notes"])
+    assert cli.good("show", "--only", "conversation").out == file.read_bytes()
+    file.write_bytes(cli.transcript.read_bytes() + b"no record\n")
+    ran = cli.good("create", "--transcript", str(file))
+    assert "note: the conversation: lines that are no record: 1" in ran.err
+
+
+def test_a_session_of_another_instance_is_told(cli: Scene) -> None:
+    """`create` said all was well, `list` then that there is none."""
+    cli.created()
+    old = cli.paths
+    cli.good("init", "--instance", "X #2")
+    ran = cli.good("create")
+    key = old.slug[-8:]
+    assert f"saved as savepoint 3 of Gabriel #215 (key {key})" in ran.err
+    assert "the current instance, of new sessions, is X #2 (key " in ran.err
+    cli.created()
+    for command in (["list"], ["show"], ["verify", "--all"], ["verify"]):
+        ran = cli(*command)
+        assert f"3 of Gabriel #215 (--instance {old.slug})" in ran.err, command
+    assert cli.good("list", "--instance", old.slug).err == ""
+    cli.say("of a new session", session=OTHER_SESSION)
+    assert "saved as" not in cli.good("create", "--session", OTHER_SESSION).err
+    ran = cli.good("verify", "--all")
+    assert f"not looked at: 3 of Gabriel #215 (--instance {old.slug})" in ran.err
+
+
+def test_a_folder_in_the_place_of_the_cache_costs_one_save_a_fire(cli: Scene) -> None:
+    cli.created()
+    cache = Path(cli.paths.store.session(SESSION))
+    cache.unlink()
+    cache.mkdir()
+    for seq in (3, 4):
+        ran = cli.good("create", "--json")
+        assert ran.json["seq"] == seq
+        assert str(cache) in ran.err
+    assert os.listdir(cli.paths.store.pending) == []
+    assert "does not belong into a store" in cli("fsck").text
+    assert f"sessions/{SESSION}.json does not belong" in cli("doctor").text
+
+
 def test_a_subfolder_belongs_to_the_project(cli: Scene) -> None:
     (cli.project / "src").mkdir()
     made = cli.created("-C", str(cli.project / "src"))
