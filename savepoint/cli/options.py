@@ -42,10 +42,5 @@ InstanceName: TypeAlias = Annotated[
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Selector: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        metavar="SELECTOR",
-        help="latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME.",
-    ),
-]
+SELECTORS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME."
+Selector: TypeAlias = Annotated[str, typer.Argument(metavar="SELECTOR", help=SELECTORS)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from savepoint.cli import options, place, terminal
-from savepoint.core.errors import UsageError
+from savepoint.core import limits
+from savepoint.core.errors import DiskError, UsageError
 from savepoint.core.verdicts import Verdict
 from savepoint.store import savepoints
 
@@ -19,7 +21,9 @@ _COLOURS = {Verdict.VERIFIED: "green", Verdict.PENDING: "yellow", Verdict.UNVERI
 
 
 def verify(
-    selector: options.Selector = "",
+    selector: Annotated[
+        str, typer.Argument(metavar="SELECTOR", help=options.SELECTORS, show_default="latest")
+    ] = "",
     every: Annotated[bool, typer.Option("--all", help="All savepoints of the instance.")] = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Also check a fresh clone of the remote.")
@@ -59,7 +63,24 @@ def verify(
         terminal.document(shapes.checked(shapes.Verification, report.to_json()))
     else:
         _print(at, report)
+    with suppress(DiskError):  # what cannot be read is in the report
+        _note_the_rest(at, report, every=every)
     raise typer.Exit(report.exit_code)
+
+
+def _note_the_rest(at: place.Place, report: Report, *, every: bool) -> None:
+    """What is whole and unchanged need not be all that there was, nor all that there is."""
+    checked = {one.seq for one in report.savepoints}
+    saves = [one for one in savepoints.records(at.paths).saves if one.seq in checked]
+    lacking = [str(one.seq) for one in saves if not one.body["consciousness_preserved"]]
+    if lacking:
+        shown = ", ".join(lacking[: limits.LISTED])
+        more = f" and {len(lacking) - limits.LISTED} more" if len(lacking) > limits.LISTED else ""
+        why = f"`savepoint show {lacking[0]}` says what could not be saved, and why"
+        terminal.note(f"incomplete when they were made: {shown}{more}; {why}")
+    others = savepoints.told(savepoints.others(at.paths)) if every else ""
+    if others:
+        terminal.note(f"other instances of this store were not looked at: {others}")
 
 
 def _print(at: place.Place, report: Report) -> None:

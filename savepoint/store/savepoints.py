@@ -73,7 +73,8 @@ def find(paths: InstancePaths, selector: str) -> Record:
 def nothing(paths: InstancePaths, selector: str) -> SelectorError:
     """What to say where a selector names no savepoint."""
     if selector == "latest":
-        hint = "`savepoint create` makes one"
+        there = told(others(paths))
+        hint = f"in this store there are {there}" if there else "`savepoint create` makes one"
         return SelectorError(f"{paths.slug} has no savepoint yet", hint=hint)
     is_long_number = selector.isdigit() and len(selector) >= HASH_DIGITS
     hint = "if these are digits of a hash, write sha256: before them" if is_long_number else ""
@@ -147,6 +148,26 @@ def _is_of(slug: str, name: str) -> bool:
         return False
     digits = 2 * _SLUG_KEY_BYTES
     return slug[:-digits] == wanted[:-digits]
+
+
+def others(paths: InstancePaths) -> dict[InstancePaths, int]:
+    """The other instances of the store that have savepoints, and how many. An index that cannot be
+    read has none that can be named. Raises DiskError.
+    """
+    found = {}
+    for one in instances(paths.store):
+        count = len(records(one).saves) if one != paths else 0
+        if count:
+            found[one] = count
+    return found
+
+
+def told(counts: dict[InstancePaths, int]) -> str:
+    """`3 of Gabriel #215 (--instance gabriel-215-198c90e9), …`; empty where there are none."""
+    return ", ".join(
+        f"{count} of {name_of(one) or one.slug} (--instance {one.slug})"
+        for one, count in counts.items()
+    )
 
 
 def name_of(paths: InstancePaths) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,21 @@ def _flip(path: Path, at: int) -> None:
     data = bytearray(path.read_bytes())
     data[at] ^= 1
     path.write_bytes(data)
+
+
+def test_what_was_incomplete_is_said(cli: Scene) -> None:
+    cli.created()
+    assert "incomplete" not in cli.good("verify", "--all").err
+    (cli.project / ".env").write_text("A=1")
+    cli.read_file(".env")
+    cli.transcript.with_suffix("").mkdir()
+    (cli.transcript.with_suffix("") / "tool-results").mkdir()
+    os.mkfifo(cli.transcript.with_suffix("") / "tool-results" / "x.txt")
+    cli.created()
+    for command in (["verify"], ["verify", "--all"]):
+        ran = cli.good(*command)
+        assert "note: incomplete when they were made: 3; `savepoint show 3`" in ran.err
+    assert "incomplete" in cli.good("list").text
 
 
 def test_verified(cli: Scene) -> None:
