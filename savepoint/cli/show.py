@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Part = Literal["conversation", "files", "state", "git", "changes", "memory"]
 
+_ONLY = "One part, as it was saved. No savepoint holds memory yet."
+
 # Of a path that was changed in several ways, the version that the agent saw on disk comes first.
 _KINDS = ("working", "untracked", "staged")
 
@@ -30,9 +32,7 @@ def show(
             metavar="PATH", help="A file of --only files or changes.", show_default=False
         ),
     ] = "",
-    only: Annotated[
-        Part | None, typer.Option("--only", help="One part, as it was saved.", show_default=False)
-    ] = None,
+    only: Annotated[Part | None, typer.Option("--only", help=_ONLY, show_default=False)] = None,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
