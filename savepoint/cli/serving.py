@@ -98,10 +98,10 @@ def _named(failure: BaseException) -> SavepointError:
 def _report(failure: SavepointError, *, as_json: bool) -> None:
     """Tell it where it can be told; the exit code says it in any case."""
     if as_json:
-        with suppress(OSError, SystemExit):  # a full disk, or nobody reads
+        with suppress(OSError, DiskError, SystemExit):  # a full disk, or nobody reads
             _print(failure)
             return
-    with suppress(OSError, SystemExit):
+    with suppress(OSError, DiskError, SystemExit):
         terminal.complain(failure.message, failure.hint)
 
 

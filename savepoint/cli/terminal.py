@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from savepoint.core.errors import DiskError
 from savepoint.store.journal import printable
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int | None], None]  # done, total if it is known; in bytes
 
+_UNTOLD = "what the command did stands, only this could not be written; see where the output goes"
 PIPE_CLOSED = 128 + signal.SIGPIPE  # exit code: the reader has gone, as `| head` does
 _KILO = 1000
 
@@ -194,8 +196,12 @@ def flush() -> None:
 
 @contextmanager
 def _reader() -> Iterator[None]:
-    """Nobody reads on: nothing is left to say, and it is no failure worth a word."""
+    """Nobody reads on: nothing is left to say, and it is no failure worth a word. What cannot be
+    told is a failure, but what it was about has been done.
+    """
     try:
         yield
     except BrokenPipeError:
         raise SystemExit(PIPE_CLOSED) from None
+    except OSError as failure:
+        raise DiskError(DiskError.of(failure, "the output").message, hint=_UNTOLD) from failure
