@@ -47,7 +47,7 @@ from savepoint.store.pending import Note
 from savepoint.store.sessions import FULL, CachedFile, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from savepoint.capture.request import Request
     from savepoint.capture.session import History
@@ -64,6 +64,8 @@ class Saved(NamedTuple):
     paths: InstancePaths
     commit: str | None  # in our git repository; None: it is queued
     warnings: tuple[str, ...]  # what failed after the acknowledgement; nothing is lost by it
+    conversation_bytes: int | None = None  # None: there was no transcript
+    notes: tuple[str, ...] = ()  # what is odd about the conversation, as its snapshot says
 
 
 def save_consciousness_state(request: Request) -> Saved | None:
@@ -180,7 +182,9 @@ def _save(
         prefix_check=_prefix_check(found),
     )
     warnings = (*git_step.problems, *_afterwards(store, key, last, history.paths, done.record))
-    return Saved(done.record, history.paths, git_step.commit, warnings)
+    told = found.conversation
+    size = told.stored.stamp.size if told.stored else None
+    return Saved(done.record, history.paths, git_step.commit, warnings, size, told.notes)
 
 
 def _prefix_check(found: Capture) -> str:
@@ -271,14 +275,21 @@ def _settled(file: CachedFile, packs: PackWriter) -> CachedFile:
 def _afterwards(
     store: Store, key: str, last: Session, paths: InstancePaths, one: Record
 ) -> tuple[str, ...]:
-    """Cache, log and note: the savepoint stands without them, so a failure is a warning."""
-    try:
-        last.save(store, key)
-        pending.clear(store, key)
-        journal.saved(paths, last.saved_at, one)
-    except DiskError as failure:
-        return (failure.message,)
-    return ()
+    """Cache, log and note: the savepoint stands without them, so a failure is a warning. Each by
+    itself: a note that stayed because the cache could not be written would save all again.
+    """
+    failed = []
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: last.save(store, key),
+        lambda: pending.clear(store, key),
+        lambda: journal.saved(paths, last.saved_at, one),
+    )
+    for step in steps:
+        try:
+            step()
+        except DiskError as failure:
+            failed.append(failure.message)
+    return tuple(failed)
 
 
 def _note(request: Request, reason: str) -> Note:
