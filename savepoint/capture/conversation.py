@@ -187,11 +187,13 @@ class _Companions:
 
 
 def _notes(stored: Stored, scan: Fold) -> list[str]:
+    records = scan.records - scan.unparsable - (scan.torn > 0)
     told = [
         (stored.rewritten, "what was saved before is no longer the beginning of the transcript"),
         (stored.unsteady, "the transcript changed while it was read"),
         (scan.torn > 0, "the last line of the transcript is not whole"),
-        (scan.glued > 0, f"{scan.glued} lines hold more than one record"),
-        (scan.unparsable > 0, f"{scan.unparsable} lines are no records"),
+        (scan.glued > 0, f"lines that hold more than one record: {scan.glued}"),
+        (scan.unparsable > 0, f"lines that are no record: {scan.unparsable}"),
+        (records <= 0 < stored.stamp.size, "no line of it is a record: is it a session?"),
     ]
     return [text for true, text in told if true]

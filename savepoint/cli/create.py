@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from savepoint.cli import options, place, terminal
 from savepoint.cli.folded import folded
-from savepoint.core.errors import SavepointError
+from savepoint.core.errors import DiskError, SavepointError
 from savepoint.work import follow, layer2
 from savepoint.work.layer2 import Layer2
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint.capture.request import Request
     from savepoint.core.strict_json import Json
     from savepoint.save import Saved
@@ -50,7 +53,8 @@ def create(
     project: options.Project = ".",
 ) -> None:
     """Save the state of a session now. There is always a savepoint, also if nothing is new."""
-    asked = place.request(place.find(project), "manual")._replace(
+    at = place.find(project)
+    asked = place.request(at, "manual")._replace(
         transcript=os.path.abspath(transcript) if transcript else "",
         session_id=session,
         even_if_unchanged=True,
@@ -58,12 +62,13 @@ def create(
     begun = time.monotonic()
     saved = save_now(asked)
     git = layer_2(saved, begun)
-    if as_json:
-        from savepoint.cli import shapes
+    with told(saved, at):
+        if as_json:
+            from savepoint.cli import shapes
 
-        terminal.document(shapes.checked(shapes.Created, created(saved, git)))
-    else:
-        print_layers(saved, git)
+            terminal.document(shapes.checked(shapes.Created, created(saved, git)))
+        else:
+            print_layers(saved, git)
     finish_pending(asked)
     if git.status not in FINE:
         raise typer.Exit(_FAILED)
@@ -76,9 +81,31 @@ def save_now(asked: Request) -> Saved:
     with terminal.busy("saving"):
         saved = save_consciousness_state(asked)
     assert saved is not None  # noqa: S101  # a person asked, so there is always one
-    for warning in saved.warnings:
-        terminal.note(warning)
     return saved
+
+
+@contextmanager
+def told(saved: Saved, at: place.Place) -> Iterator[None]:
+    """Around the report on a savepoint: what else there is to say about it, and that it stands if
+    nothing can be said. Raises DiskError.
+    """
+    try:
+        for warning in saved.warnings:
+            terminal.note(warning)
+        if saved.paths != at.paths:
+            whose = place.title(saved.paths)
+            terminal.note(
+                f"saved as savepoint {saved.record.seq} of {whose}, since the session belongs to "
+                f"it; the current instance, of new sessions, is {at.title}"
+            )
+        for oddity in saved.notes:
+            terminal.note(f"the conversation: {oddity}")
+        yield
+        terminal.flush()
+    except DiskError as failure:
+        hint = "it stands, so do not make it again: `savepoint list` shows it"
+        message = f"savepoint {saved.record.seq} is saved, but {failure.message}"
+        raise DiskError(message, hint=hint) from failure
 
 
 def finish_pending(asked: Request) -> None:
@@ -118,6 +145,8 @@ def print_layers(saved: Saved, git: Layer2) -> None:
     terminal.say(f"{good} Layer 1: Local savepoint created", "green")
     terminal.say(f"  Hash: {body['snapshot_hash']}")
     terminal.say(f"  Size: {body['snapshot_size_bytes']} bytes")
+    size = saved.conversation_bytes
+    terminal.say(f"  Conversation: {'none' if size is None else f'{size} bytes'}")
     terminal.say(f"  Location: {os.path.join(saved.paths.path, saved.record.snapshot_file)}")
     mark, colour = (good, "green") if git.status in DONE else (not_yet, "")
     terminal.say(f"{mark} Layer 2: {git.status}{f': {git.error}' if git.error else ''}", colour)

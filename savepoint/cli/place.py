@@ -45,7 +45,12 @@ class Place(NamedTuple):
     @property
     def title(self) -> str:
         """The instance with the start of its key: siblings may share a number."""
-        return f"{self.instance} (key {self.paths.slug[-8:]})"
+        return title(self.paths)
+
+
+def title(paths: InstancePaths) -> str:
+    """`NAME #N` of an instance, where its index tells it, with the start of its key."""
+    return f"{savepoints.name_of(paths) or paths.slug} (key {paths.slug[-8:]})"
 
 
 def home() -> Home:

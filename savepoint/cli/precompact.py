@@ -76,7 +76,8 @@ def precompact(
     begun = time.monotonic()
     saved = create.save_now(asked)
     git = create.layer_2(saved, begun)
-    create.print_layers(saved, git)
+    with create.told(saved, at):
+        create.print_layers(saved, git)
     create.finish_pending(asked)
     if saved.warnings or git.status not in create.DONE:
         raise typer.Exit(_PARTLY)

@@ -177,7 +177,7 @@ def _tell_conversation(told: Members) -> None:
     count, size = told["message_count"], terminal.size(transcript["bytes"])
     _line(
         "conversation",
-        f"{terminal.counted(count, 'message')} in {terminal.counted(told['records'], 'record')}, "
+        f"{terminal.counted(count, 'message')} in {terminal.counted(told['records'], 'line')}, "
         f"{size}, {terminal.counted(told['compactions'], 'compaction')}",
     )
     _line("", transcript["path"])

@@ -70,6 +70,7 @@ def test_as_the_specification_calls_it(cli: Scene) -> None:
         "✓ Layer 1",
         "  Hash",
         "  Size",
+        "  Conversation",
         "  Location",
         "✓ Layer 2",
         "  Commit",

@@ -183,7 +183,20 @@ def test_a_full_disk_behind_stdout_is_40(cli: Scene, arguments: str) -> None:
     command = shlex.join(COMMAND) + f" {arguments} >/dev/full"
     done = subprocess.run(["sh", "-c", command], cwd=cli.project, capture_output=True, check=False)
     assert done.returncode == 40
-    assert done.stderr.startswith(b"savepoint: error: no space left")
+    assert done.stderr.startswith(b"savepoint: error: the output: no space left")
+    assert b"again" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["create", "create --json"])
+def test_a_savepoint_stands_whose_report_is_lost(cli: Scene, arguments: str) -> None:
+    """It said: free space, then run the same again."""
+    command = shlex.join(COMMAND) + f" {arguments} >/dev/full"
+    done = subprocess.run(["sh", "-c", command], cwd=cli.project, capture_output=True, check=False)
+    assert done.returncode == 40
+    assert b"savepoint: error: savepoint 2 is saved, but the output: no space left" in done.stderr
+    assert b"do not make it again" in done.stderr
+    assert b"Exception" not in done.stderr
+    assert len(cli.good("list", "--json").json["savepoints"]) == 1
 
 
 def test_any_locale(cli: Scene) -> None:

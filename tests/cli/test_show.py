@@ -25,7 +25,7 @@ def test_a_person_learns_what_is_in_it(cli: Scene) -> None:
     assert made["snapshot_hash"] in text
     said = " | ".join(" ".join(line.split()) for line in lines)
     assert "trigger manual" in said
-    assert "conversation 6 messages in 6 records" in said
+    assert "conversation 6 messages in 6 lines" in said
     assert "files 1 stored, 1 only listed | .env: is an environment file" in said
     assert "state of the instance" in said
     assert "checkpoint modulo_zero yes, bootstrap_confirmed yes" in said
