@@ -29,7 +29,7 @@ def fsck(
 ) -> None:
     """Recompute everything, and list what is wrong.
 
-    Damage sets the exit code; warnings and notes do not.
+    Damage sets the exit code, and what a repair could not do; warnings and notes do not.
     """
     from savepoint.gitlayer import findings, mend
     from savepoint.store import fsck as checker
@@ -48,6 +48,7 @@ def fsck(
         git = findings.find(repo, store, found.instances)
     counts = {**found.counts, "commits": git.commits}
     found = found._replace(items=(*found.items, *git.items), counts=counts)
+    code = next(filter(None, [found.exit_code, *(one.exit_code for one in outcome.problems)]), 0)
     if as_json:
         repaired: list[Json] = [
             {"instance": one.slug or None, "seq": one.seq, "what": one.what} for one in outcome.done
@@ -55,10 +56,11 @@ def fsck(
         problems: list[Json] = [
             {"message": one.message, "hint": one.hint} for one in outcome.problems
         ]
-        terminal.document({**found.to_json(), "repaired": repaired, "problems": problems})
+        told = {"exit_code": code, "repaired": repaired, "problems": problems}
+        terminal.document({**found.to_json(), **told})
     else:
         _print(found, outcome.done, outcome.problems)
-    raise typer.Exit(found.exit_code)
+    raise typer.Exit(code)
 
 
 def _print(found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointError, ...]) -> None:

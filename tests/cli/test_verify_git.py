@@ -214,6 +214,14 @@ def test_what_the_disk_lost_comes_back_from_git(cli: Scene) -> None:
     cli.good("verify", "--all")
 
 
+def test_a_fork_is_not_repaired_and_says_so(cli: Scene) -> None:
+    _pushed(cli)
+    _diverge(cli)
+    ran = cli("fsck", "--repair", "--json")
+    assert (ran.code, ran.json["exit_code"], ran.json["repaired"]) == (22, 22, [])
+    assert "--accept-remote" in ran.json["problems"][0]["hint"]
+
+
 # the remote
 
 
