@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import surroundings
@@ -15,8 +16,6 @@ from savepoint.store import config, trusted
 from tests.gitlayer.layer import Layer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from savepoint.core.record import Record
     from savepoint.store.trusted import TrustedHead
 
@@ -148,3 +147,17 @@ def git(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> st
         env={**os.environ, **(env or {})},
     )
     return done.stdout.decode().strip("\n")
+
+
+def is_gone(pid: int) -> bool:
+    """Has that process ended, or does it within a few seconds? One that init has not reaped has."""
+    stat = Path(f"/proc/{pid}/stat")
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False

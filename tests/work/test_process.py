@@ -20,6 +20,7 @@ from savepoint.store import config, trusted
 from savepoint.store.locks import Lock
 from savepoint.work import layer2, outbox, push_wait
 from savepoint.work.jobs import Job
+from tests.gitlayer.remotes import is_gone
 from tests.work import scene
 from tests.work.scene import around
 
@@ -87,7 +88,7 @@ def test_a_worker_that_is_told_to_end_ends_its_git(it: Pushing, tmp_path: Path) 
     _wait_for(mark)
     process.terminate()
     assert process.wait(10) == 128 + signal.SIGTERM
-    assert _is_dead(mark)
+    assert is_gone(int(mark.read_text()))
 
 
 def _wait_for(mark: Path) -> None:
@@ -95,11 +96,6 @@ def _wait_for(mark: Path) -> None:
     while not (mark.exists() and mark.read_text().endswith("\n")):
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-def _is_dead(mark: Path) -> bool:
-    stat = Path(f"/proc/{mark.read_text().strip()}/stat")
-    return not stat.exists() or stat.read_text().split()[2] == "Z"  # init reaps it
 
 
 def test_a_worker_survives_a_broken_store(it: Pushing) -> None:
