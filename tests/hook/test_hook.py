@@ -242,6 +242,22 @@ def test_any_locale(tmp_path: Path, language: str) -> None:
     assert scene.conversation() == said
 
 
+@pytest.mark.parametrize("mask", ["000", "027", "077", "277"])
+def test_what_it_makes_is_private_whatever_the_umask(tmp_path: Path, mask: str) -> None:
+    scene = Scene.make(tmp_path / "scene", store=False)
+    shell = ["sh", "-c", f'umask {mask}; exec "$@"', "sh"]
+    scene.say(3)
+    assert scene.command("init", wrap=shell).code == 0
+    for _ in range(2):
+        scene.say(3)
+        assert scene.fire(wrap=shell).is_quiet
+        assert scene.create(wrap=shell).code == 0
+    modes = {path: path.lstat().st_mode for path in scene.home.rglob("*") if not path.is_symlink()}
+    assert {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077} == {}
+    assert scene.damage() == []
+    assert len(scene.saves()) == 4
+
+
 def test_a_current_folder_that_is_gone(scene: Scene) -> None:
     gone = scene.folder / "gone"
     gone.mkdir()
