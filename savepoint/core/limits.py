@@ -112,9 +112,11 @@ DISK_LOW_BYTES = 1024 * MIB  # `doctor` warns when less is free
 # the worker
 WORKER_LIFE_SECONDS = 15 * 60  # seconds, then it ends; the next save starts another
 WORKER_AGAIN_SECONDS = 0.1  # seconds to the next round, if this one did something
+WORKER_LOOK_SECONDS = 0.25  # between two looks of a sleeping worker for one that waits
 WORKER_IDLE_SECONDS = 60  # seconds; it ends when nothing is due within them
 RETRY_FIRST_SECONDS = 2  # seconds to the second attempt; each further pause doubles
-RETRY_LONGEST_SECONDS = 60 * 60  # seconds; also for what does not succeed by itself
+RETRY_LONGEST_SECONDS = 5 * 60  # seconds; the next save after a network has come back tries it
+RETRY_REFUSED_SECONDS = 60 * 60  # seconds until what does not succeed by itself is looked at again
 
 # the remote
 REMOTE_URL_CHARS = 2000  # characters

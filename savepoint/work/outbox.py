@@ -108,7 +108,7 @@ def pause(tries: int, *, retry: bool) -> int:
     do not come back together. What will not succeed by itself is looked at once an hour.
     """
     if not retry:
-        return limits.RETRY_LONGEST_SECONDS
+        return limits.RETRY_REFUSED_SECONDS
     seconds = min(
         limits.RETRY_FIRST_SECONDS * 2 ** min(tries - 1, 20), limits.RETRY_LONGEST_SECONDS
     )

@@ -41,7 +41,7 @@ def run(
     """
     with ExitStack() as held:
         try:
-            with Lock(store.worker_queue, time.monotonic()):
+            with Lock(store.worker_queue, time.monotonic() + limits.WORKER_LOOK_SECONDS):
                 held.enter_context(Lock(store.worker_lock, until))
         except BusyError:
             return
@@ -88,7 +88,21 @@ class _Loop:
             pause = self._round()
             if pause is None or pause > limits.WORKER_IDLE_SECONDS:
                 return
-            time.sleep(min(pause, max(0.0, self._until - time.monotonic())))
+            if self._is_relieved(min(self._until, time.monotonic() + pause)):
+                return
+
+    def _is_relieved(self, until: float) -> bool:
+        """Sleep; True as soon as another worker waits for us to end: it was started for something
+        that we have not seen, and knows the rest from the outbox.
+        """
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, limits.WORKER_LOOK_SECONDS))
+            try:
+                with Lock(self._store.worker_queue, 0.0):
+                    pass
+            except BusyError:
+                return True
+        return False
 
     def _round(self) -> float | None:
         """Try what is due; the seconds until something is due next, or None: nothing is owed. What

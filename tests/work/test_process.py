@@ -230,7 +230,7 @@ def test_a_refusal_is_not_repeated_at_once(it: Pushing, tmp_path: Path) -> None:
     assert (tmp_path / "tries").read_text() == "x\n"
     (attempt,) = outbox.attempts(it.layer.paths.store, [Job("push", it.slug, None, 0)])
     assert attempt is not None
-    assert attempt.next_at - time.time() > limits.RETRY_LONGEST_SECONDS - 60
+    assert attempt.next_at - time.time() > limits.RETRY_REFUSED_SECONDS - 60
 
 
 def test_a_remote_that_comes_back_is_pushed_to(it: Pushing, tmp_path: Path) -> None:

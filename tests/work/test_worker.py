@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from typing import TYPE_CHECKING
 
@@ -142,15 +143,34 @@ def test_of_three_workers_one_works_one_waits_and_one_leaves(store: Store) -> No
     assert waiting.wait(10) == 0
 
 
+def test_a_worker_that_only_waits_makes_way_for_one_that_was_started_since(
+    store: Store, it: Pushing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a savepoint would wait for the pause after somebody else's failure."""
+    monkeypatch.setattr(limits, "RETRY_FIRST_SECONDS", 40)
+    context = multiprocessing.get_context("fork")
+    failing = Fake("first", *(RemoteUnreachableError("away") for _ in range(9)))
+    sleeping = context.Process(target=_run, args=(store, failing), kwargs={"seconds": 50})
+    sleeping.start()
+    time.sleep(1)
+    it.saved(1)
+    began = time.monotonic()
+    assert scene.run(store).returncode == 0
+    assert time.monotonic() - began < 10
+    it.check_pushed()
+    sleeping.join(5)
+    assert sleeping.exitcode == 0
+
+
 # attempts
 
 
-def test_pauses_grow_to_an_hour_and_are_not_all_alike() -> None:
+def test_pauses_grow_to_a_limit_and_are_not_all_alike() -> None:
     pauses = [outbox.pause(tries, retry=True) for tries in range(1, 30)]
     assert 1 <= pauses[0] <= limits.RETRY_FIRST_SECONDS * 1.25
     assert 0.7 * limits.RETRY_LONGEST_SECONDS < pauses[-1] <= 1.25 * limits.RETRY_LONGEST_SECONDS
     assert len({outbox.pause(20, retry=True) for _ in range(20)}) > 5
-    assert outbox.pause(1, retry=False) == limits.RETRY_LONGEST_SECONDS
+    assert outbox.pause(1, retry=False) == limits.RETRY_REFUSED_SECONDS
 
 
 def test_attempts_survive_their_worker(store: Store) -> None:
@@ -159,7 +179,7 @@ def test_attempts_survive_their_worker(store: Store) -> None:
         box.failed(job, RemoteUnreachableError("away"), 100)
         box.failed(job, PushRefusedError("no"), 100)
     (attempt,) = outbox.attempts(store, [job])
-    expected = (2, 100 + limits.RETRY_LONGEST_SECONDS, "push_refused", "no")
+    expected = (2, 100 + limits.RETRY_REFUSED_SECONDS, "push_refused", "no")
     assert attempt == expected
     with Outbox(store) as box:
         box.done(job)
