@@ -56,7 +56,7 @@ def fsck(
         problems: list[Json] = [
             {"message": one.message, "hint": one.hint} for one in outcome.problems
         ]
-        told = {"exit_code": code, "repaired": repaired, "problems": problems}
+        told: dict[str, Json] = {"exit_code": code, "repaired": repaired, "problems": problems}
         terminal.document({**found.to_json(), **told})
     else:
         _print(found, outcome.done, outcome.problems)
