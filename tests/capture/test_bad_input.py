@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from tests.fault.scene import Fired
 
-SECONDS = 5  # far more than any save here takes: what lasts longer hangs
+SECONDS = 10  # far more than any save here takes: what lasts longer hangs
 
 
 @pytest.fixture
@@ -183,8 +183,8 @@ def test_a_transcript_that_was_rewritten_under_the_same_size_is_noticed(scene: S
 
 
 def fire_paused(scene: Scene, meanwhile: Callable[[], object]) -> Fired:
-    """A hook that sleeps for a second where it has opened the transcript to read it; `meanwhile` is
-    done in that second.
+    """A hook that sleeps for two seconds where it has opened the transcript to read it; something
+    is done to it meanwhile.
     """
     path = scene.transcript()
     failures: list[BaseException] = []
@@ -198,7 +198,7 @@ def fire_paused(scene: Scene, meanwhile: Callable[[], object]) -> Fired:
 
     other = threading.Thread(target=wait_and_act)
     other.start()
-    pause = ["-P", str(path), "-e", "inject=openat:delay_exit=1000000"]
+    pause = ["-P", str(path), "-e", "inject=openat:delay_exit=2000000"]
     fired = scene.fire(wrap=sweep.tracing(scene.folder / "trace", *pause))
     other.join()
     assert failures == []

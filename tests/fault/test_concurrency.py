@@ -65,36 +65,47 @@ def scene(tmp_path: Path) -> Scene:
     return Scene.make(tmp_path / "scene")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_hundred_creates_of_different_sessions_are_a_hundred_savepoints(scene: Scene) -> None:
     barrier = Barrier(scene)
     said = {number: scene.say(3, session=number) for number in range(MANY)}
     for number in said:
         barrier.add([*COMMAND, "create", "--transcript", str(scene.transcript(number))])
     ended = barrier.run()
-    assert [code for code, _ in ended] == [0] * MANY
-    # On a machine that busy git may not answer in time; then that is said, and nothing else.
-    told = {line for _, err in ended for line in err.splitlines()}
-    assert [line for line in told if "something could not be saved" not in line] == []
+    busy = [number for number, (code, _) in enumerate(ended) if code == 11]
+    assert len(busy) < MANY // 4, (
+        "a few may have to wait for too long, where others use the machine"
+    )
+    assert {code for code, _ in ended} <= {0, 11}
+    for number in busy:
+        assert scene.create(number).code == 0, "its hint: try again in a moment"
     _assert_one_each(scene, said)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_hundred_hooks_of_different_sessions_are_a_hundred_savepoints(scene: Scene) -> None:
     barrier = Barrier(scene)
     said = {number: scene.say(3, session=number) for number in range(MANY)}
     for number in said:
         barrier.add([*HOOK, "PreCompact"], scene.payload(number))
     assert barrier.run() == [(0, "")] * MANY
-    assert scene.log() == []
+    late = {line["session_id"] for line in scene.log()}  # whose deadline passed
+    assert len(late) < MANY // 4
+    there = {one.body["session_id"] for one in scene.saves()}
+    assert there | late >= {session_id(number) for number in said}, "saved, or said that it is not"
+    for number in said:
+        if session_id(number) in late:
+            assert scene.fire(number).is_quiet
     _assert_one_each(scene, said)
 
 
 def _assert_one_each(scene: Scene, said: dict[int, bytes]) -> None:
-    assert [one.seq for one in scene.saves()] == list(range(2, MANY + 2))  # the birth is 1
+    """In any order, without a gap; a hook that was cut off after its record may save once more."""
+    seqs = [one.seq for one in scene.saves()]
+    assert seqs == list(range(2, len(seqs) + 2))  # the birth is 1
+    assert MANY <= len(seqs) < MANY + MANY // 4
     for number, data in said.items():
-        (only,) = scene.saves(number)
-        assert scene.conversation(only) == data
+        assert scene.conversation(scene.saves(number)[-1]) == data
     assert scene.damage() == []
     assert scene.pending() == []
 
@@ -140,16 +151,17 @@ def test_two_sessions_in_one_repository_stay_two_lines(scene: Scene) -> None:
 def test_killed_again_and_again_every_acknowledgement_stays(scene: Scene) -> None:
     """Four writers, killed after random times: no repair by hand, nothing acknowledged is lost."""
     chance = random.Random(20261130)
-    acknowledged = 0
-    for _ in range(25):
+    acknowledged = killed = 0
+    for _ in range(20):
         for number in range(4):
             scene.say(2, session=number)
         before = len(scene.log())
         running = [scene.start(number) for number in range(4)]
-        time.sleep(chance.uniform(0.03, 0.35))
+        time.sleep(chance.uniform(0.03, 0.9))
         for process in running[:3]:  # the fourth may end in peace
             process.kill()
         codes = [_end(process) for process in running]
+        killed += codes.count(-signal.SIGKILL)
         assert codes[3] == 0
         for number, code in enumerate(codes):
             if code == 0 and len(scene.log()) == before:
@@ -157,7 +169,8 @@ def test_killed_again_and_again_every_acknowledgement_stays(scene: Scene) -> Non
                 last = scene.saves(number)[-1]
                 assert scene.conversation(last) == scene.transcript(number).read_bytes()
         assert scene.damage() == []
-    assert 25 < acknowledged < 100, "some were killed, some were not"
+    assert acknowledged > 10
+    assert killed > 10
     for number in range(4):
         assert scene.fire(number).is_quiet
         last = scene.saves(number)[-1]
@@ -234,7 +247,7 @@ def test_a_stopped_lock_holder_delays_others_and_loses_nothing(scene: Scene, str
     with stopped_while_it_appends(scene, session=1):
         begun = time.monotonic()
         assert scene.fire(2, "SessionEnd").is_quiet  # its deadline is one second
-        assert time.monotonic() - begun < limits.SESSION_END_SECONDS + 1
+        assert time.monotonic() - begun < limits.SESSION_END_SECONDS + 3
         assert "held" in scene.log()[-1]["reason"] or "time" in scene.log()[-1]["reason"]
         assert f"{session_id(2)}.json" in scene.pending()
         begun = time.monotonic()
@@ -242,7 +255,7 @@ def test_a_stopped_lock_holder_delays_others_and_loses_nothing(scene: Scene, str
         assert busy.code == 11
         assert "held by another" in busy.err
         assert "hint" in busy.err
-        assert time.monotonic() - begun < limits.LOCK_WAIT_SECONDS + 3
+        assert time.monotonic() - begun < limits.LOCK_WAIT_SECONDS + 5
         assert scene.saves(2) == [], "the lock of a live process is not stolen"
     assert scene.conversation(scene.saves(1)[-1]) == scene.transcript(1).read_bytes()
     scene.say(1, session=3)

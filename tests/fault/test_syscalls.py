@@ -34,6 +34,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_tenth_of_all_faults(tmp_path: Path, strace: str, shard: int) -> None:
     swept = Sweep.prepare(tmp_path)
@@ -41,7 +42,7 @@ def test_a_tenth_of_all_faults(tmp_path: Path, strace: str, shard: int) -> None:
     outcomes = [swept.run(case) for case in some]
     assert [problem for one in outcomes for problem in one.problems] == []
     missed = [str(one.case) for one in outcomes if not one.reached]
-    assert len(missed) <= len(some) // 5, "counts of syscalls vary a little from run to run"
+    assert len(missed) <= len(some) // 3, "counts of syscalls vary a little from run to run"
 
 
 def test_an_init_that_failed_is_finished_by_the_next(tmp_path: Path, strace: str) -> None:

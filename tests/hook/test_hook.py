@@ -108,7 +108,7 @@ def test_rubbish_does_no_harm(scene: Scene, data: bytes) -> None:
     """What it can name no session for saves the project's state, and says what is missing."""
     begun = time.monotonic()
     assert scene.fire(payload=data).is_quiet
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 10
     assert scene.damage() == []
     assert len(scene.log()) <= 1
     scene.say(1)
@@ -165,7 +165,7 @@ def test_stdin_that_is_never_closed(scene: Scene, event: str) -> None:
     process.stdin.flush()
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.wait(timeout=5) == 0
+    assert process.wait(timeout=20) == 0
     assert process.stdout.read() + process.stderr.read() == b""
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
@@ -184,7 +184,7 @@ def test_payload_that_comes_in_pieces(scene: Scene) -> None:
         process.stdin.flush()
         time.sleep(0.02)
     process.stdin.close()
-    assert process.wait(timeout=5) == 0
+    assert process.wait(timeout=20) == 0
     assert scene.conversation() == scene.transcript().read_bytes()
     assert notes(scene) == "[]"
 
@@ -315,7 +315,7 @@ def test_a_deadline_ends_it_and_the_next_save_finishes(
     environment = scene.environment(PATH=f"{slow}:{os.environ['PATH']}")
     begun = time.monotonic()
     assert scene.fire(event=event, env=environment).is_quiet
-    assert time.monotonic() - begun < seconds + 1
+    assert time.monotonic() - begun < seconds + 3
     holder.release()
     assert _sleepers() == [], "what git had started is gone"
     (line,) = scene.log()
