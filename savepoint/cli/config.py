@@ -65,6 +65,12 @@ def config(
         _print(shown, bare=bool(key))
 
 
+def choose_remote(at: place.Place, url: str) -> None:
+    """Push to `url` from now on. Raises UsageError."""
+    with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        _change(at, "remote", [url], unset=False)
+
+
 def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> None:
     before = chosen.load(at.store)
     if key == "projects":

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import hook_checks, machine_checks, options, place, store_checks, terminal
+from savepoint.cli import (
+    git_checks,
+    hook_checks,
+    machine_checks,
+    options,
+    place,
+    store_checks,
+    terminal,
+)
 from savepoint.core.errors import NoStoreError, SavepointError
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ def _of_the_store(where: str) -> list[Check]:
         return store_checks.without(place.home(), where)
     except SavepointError as failure:
         return [store_checks.broken(failure)]
-    return store_checks.run(place.home(), at)
+    return [*store_checks.run(place.home(), at), *git_checks.run(at)]
 
 
 def _print(one: Check) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import git_checks, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import (
     MalformedError,
@@ -66,6 +66,16 @@ def init(
             show_default=False,
         ),
     ] = "",
+    remote: Annotated[
+        str,
+        typer.Option(
+            "--remote",
+            metavar="URL",
+            help="Where savepoints are pushed to.",
+            show_default=False,
+            callback=options.text,
+        ),
+    ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
@@ -77,6 +87,7 @@ def init(
     where = place.folder(project)
     begun = _begin(place.home(), where, _instance(instance), adopt)
     at = place.find(where)
+    others = _use_remote(at, remote) if remote else []
     caught, lost = ([], 0) if begun.moved else _catch_up(at)
     if as_json:
         terminal.document(_document(at, begun, caught, lost))
@@ -87,9 +98,23 @@ def init(
             f"this folder was perhaps moved from store {store.id}; "
             f"`savepoint init --adopt {store.id[:8]}` continues that one"
         )
+    if others:
+        terminal.note(git_checks.told(others))
     if caught or lost:
         gone = f"; of {lost} more the transcript is gone" if lost else ""
         terminal.note(f"{terminal.counted(len(caught), 'missed session')} caught up{gone}")
+
+
+def _use_remote(at: place.Place, url: str) -> list[str]:
+    """Push to `url` from now on; what it holds of others. One that is silent is still used."""
+    from savepoint.cli import config as chosen
+
+    chosen.choose_remote(at, url)
+    try:
+        return git_checks.strangers(place.find(at.folder))
+    except SavepointError as failure:
+        terminal.note(f"the remote does not answer yet: {failure.message}")
+        return []
 
 
 def _instance(text: str) -> Instance | None:
