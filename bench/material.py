@@ -27,6 +27,7 @@ _FOLDERS = 25
 _TOUCHED = 40  # files that a session reads and edits; a real one keeps to a few
 _AT_HAND = 2  # of these, while it answers one question
 _WORDS = 8_000
+_TICK = 1.1  # seconds: files are older than the index, and changes younger, as they mostly are
 _BLOCK = 1 << 20  # bytes written at once
 _STARTED = 1_700_000_000  # Unix seconds of the first record
 
@@ -93,10 +94,11 @@ def make_project(folder: str) -> list[str]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _write(path, language.code(60 + number % 300))
         paths.append(path)
+    time.sleep(_TICK)
     identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
     for args in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "all files")):
         subprocess.run(["git", "-C", folder, *args], check=True)
-    time.sleep(1.1)  # the index is older than what changes now, as it mostly is
+    time.sleep(_TICK)
     for path in (*paths[:3], os.path.join(folder, "notes.md")):
         _write(path, language.prose(400))
     return paths
