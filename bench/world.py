@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.join(ROOT, ".venv", "bin")
 PYTHON = os.path.join(BIN, "python")
+_POLL_SECONDS = 0.01
 _LOGS = ("hook.log", "precompact-status.jsonl", "consciousness_continuity.log")
 
 
@@ -117,6 +118,11 @@ class Home:
             raise SystemExit(f"bench: error: {made} savepoints where {new} belong: {command.args}")
         return seconds
 
+    def rest(self) -> None:
+        """Wait until the worker that a save has started, which works beside it, is done."""
+        while any(self.path.encode() in one for one in _command_lines()):
+            time.sleep(_POLL_SECONDS)
+
     def files(self) -> dict[str, int]:
         """Every file of its store with its size, without logs."""
         return dict(self._files())
@@ -129,7 +135,20 @@ class Home:
                     yield path, os.stat(path).st_size
 
 
-def settle(seconds: float) -> None:
-    """Let what was prepared reach the disk, and transcripts come to rest."""
+def settle(seconds: float, *homes: Home) -> None:
+    """Let what was prepared reach the disk, workers end, and transcripts come to rest."""
+    for home in homes:
+        home.rest()
     os.sync()
     time.sleep(seconds)
+
+
+def _command_lines() -> Iterator[bytes]:
+    """Of all processes but this."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if int(pid) != os.getpid():
+                    yield file.read()
+        except OSError:
+            continue
