@@ -21,6 +21,7 @@ class Command(NamedTuple):
     env: Mapping[str, str]
     cwd: str
     stdin: bytes = b""
+    code: int | None = 0  # exit code that it must end with; None: any
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start it, its stdin written and closed. What it prints is thrown away."""
@@ -43,7 +44,7 @@ class Command(NamedTuple):
         process = self.start()
         code = process.wait()
         taken = time.perf_counter() - begun
-        self._demand_success(code)
+        self._demand_end(code)
         return taken
 
     def peak_bytes(self) -> int:
@@ -58,7 +59,7 @@ class Command(NamedTuple):
             together = sum(_memory(pid, "VmRSS") for pid in _tree(process.pid))
             peak = max(peak, together, _memory(process.pid, "VmHWM"))
             time.sleep(_SAMPLE_SECONDS)
-        self._demand_success(process.returncode)
+        self._demand_end(process.returncode)
         return peak
 
     def bytes_read(self) -> int:
@@ -67,11 +68,11 @@ class Command(NamedTuple):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
             fields = dict(line.split(": ") for line in file)
-        self._demand_success(process.wait())
+        self._demand_end(process.wait())
         return int(fields["rchar"])
 
-    def _demand_success(self, code: int) -> None:
-        if code != 0:
+    def _demand_end(self, code: int) -> None:
+        if code != self.code and self.code is not None:
             raise SystemExit(f"bench: error: exit code {code} of {' '.join(self.args)}")
 
 

@@ -93,10 +93,10 @@ class Home:
         env = self._world.environment(self.path)
         return Command(args, env, self._world.project, json.dumps(payload).encode())
 
-    def savepoint(self, *args: str) -> Command:
-        """The command line as a person runs it."""
+    def savepoint(self, *args: str, code: int | None = 0) -> Command:
+        """The command line as a person runs it, that must end with this exit code."""
         args = (PYTHON, "-I", os.path.join(BIN, "savepoint"), *args)
-        return Command(args, self._world.environment(self.path), self._world.project)
+        return Command(args, self._world.environment(self.path), self._world.project, code=code)
 
     def saves(self) -> int:
         """Savepoints in its store."""
