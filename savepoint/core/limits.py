@@ -24,6 +24,7 @@ PACK_BYTES = 32 * MIB  # a pack that has reached this takes no further frame
 PACK_SALT_BYTES = 16  # random bytes in the skippable frame that starts a pack
 PACK_HEADER_BYTES = 8 + PACK_SALT_BYTES  # that frame
 FRAME_BYTES = 17 * MIB  # of the longest frame: incompressible bytes and what zstd needs around them
+PIECE_BYTES = 256 * KIB  # of a segment that is checked and not kept; fits a processor's cache
 ZSTD_LEVEL = 3
 
 # reading what the agent wrote

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TamperedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SKIPPABLE_MAGIC = 0x184D2A50.to_bytes(4, "little")
 
@@ -31,18 +36,30 @@ def compress(raw: bytes) -> bytes:
 
 
 def decompress(frame: bytes, size: int) -> bytes:
-    """The `size` raw bytes of exactly one frame.
+    """The `size` raw bytes of exactly one frame. Raises TamperedError."""
+    return b"".join(pieces(frame, size))
 
-    Raises TamperedError. Never produces more than one byte too many (a zip bomb states a small
-    size and goes on), and takes nothing behind the frame.
+
+def pieces(frame: bytes | memoryview, size: int) -> Iterator[bytes]:
+    """As `decompress`, in pieces of at most PIECE_BYTES, which stay in the processor's cache.
+
+    Raises TamperedError, at the end: until then nothing is known of them. Never produces more than
+    one byte too many (a zip bomb states a small size and goes on), and takes nothing behind the
+    frame.
     """
     from savepoint.core.zstd import zstd
 
     opener = zstd.ZstdDecompressor()
+    left = size + 1
     try:
-        raw: bytes = opener.decompress(frame, size + 1)
+        piece: bytes = opener.decompress(frame, min(limits.PIECE_BYTES, left))
+        while piece:
+            left -= len(piece)
+            yield piece
+            if opener.eof or not left:
+                break
+            piece = opener.decompress(b"", min(limits.PIECE_BYTES, left))
     except zstd.ZstdError as failure:
         raise TamperedError(f"a segment's frame does not open: {failure}") from failure
-    if len(raw) != size or not opener.eof or opener.unused_data:
+    if left != 1 or not opener.eof or opener.unused_data:
         raise TamperedError("a segment's frame has another length than stated")
-    return raw

@@ -169,13 +169,20 @@ class PackReader:
         where = self._where(name)
         for number in sorted(numbers, key=lambda one: self._segments[one].offset):
             try:
-                raw = verify.open_segment(self._segments[number], data, where)
+                self._open(number, data, where)
             except TamperedError as failure:
                 self._faults[number] = failure.message
-                continue
-            for whole in self._parts.get(number, ()):
-                with self._lock:
-                    whole.take(self._segments[number], raw)
+
+    def _open(self, number: int, data: bytes, where: str) -> None:
+        """Check a segment; what files of several segments wait for is kept for their hashes."""
+        segment, wholes = self._segments[number], self._parts.get(number)
+        if not wholes:
+            verify.check_segment(segment, data, where)
+            return
+        raw = verify.open_segment(segment, data, where)
+        for whole in wholes:
+            with self._lock:
+                whole.take(segment, raw)
 
     def _finish(self, whole: _Whole) -> None:
         """Hash anew what did not come in its order; a file with a bad segment is known as bad."""
