@@ -163,8 +163,9 @@ class Running:
         """End the whole group (git starts programs of its own), and reap git itself."""
         if not self._pid:
             return NOT_STARTED
-        pid, self._pid = self._pid, 0
-        _kill_group(pid)
+        pid = self._pid
+        _kill_group(pid)  # first: an alarm of the hook that comes in between must not spare it
+        self._pid = 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 

@@ -126,7 +126,7 @@ def _request(event: str, told: Payload, home: Home) -> Request:
         transcript=told.transcript,
         trigger=trigger,
         now=int(time.time()),
-        deadline=_STARTED + SECONDS[event],
+        deadline=_STARTED + SECONDS[event] - limits.ALARM_MARGIN_SECONDS,
         environment=surroundings.for_children(os.environ),
         scope="subagent" if told.agent_id else scope,
         still=_stillness(event, trigger),

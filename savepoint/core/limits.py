@@ -72,6 +72,7 @@ HOOK_PAYLOAD_SECONDS = 1.0
 PRECOMPACT_SECONDS = 20.0
 SESSION_SECONDS = 2.0  # SessionStart and Stop
 SESSION_END_SECONDS = 1.0
+ALARM_MARGIN_SECONDS = 0.1  # what waits by itself gives up this long before the hook is ended
 GIT_RESERVE_SECONDS = 0.5  # git is killed this long before the hook would be
 STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
 STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot, verify
 from savepoint.core.errors import RolledBackError, SavepointError
-from savepoint.gitlayer import plan, repository, theirs
+from savepoint.gitlayer import plan, repository, theirs, tree
 from savepoint.store import durable, evidence, index
 from savepoint.store.contents import PACK_FILE_BYTES
 
@@ -33,11 +33,12 @@ def records(repo: Repository, paths: InstancePaths) -> int:
     commit = repository.read_ref(repo, repository.branch(paths.slug))
     if commit is None:
         return 0
-    theirs_ = theirs.read(repo, paths.slug, commit)
     tail = index.settle(paths)
     ours = index.read(paths)
-    if ours.startswith(theirs_.data):
+    # First the bytes alone: the record that accepts a gap rides in the commit after the gap.
+    if ours.startswith(tree.index(repo, tree.list_files(repo, commit))):
         return 0
+    theirs_ = theirs.read(repo, paths.slug, commit)
     known = {one.hash for one in theirs_.records}
     later = _later(paths, ours, known, theirs_.last)
     lacking = len(known - {hashlib.sha256(line).hexdigest() for line in ours.split(b"\n")})

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from tests.cli.scene import Ran, Scene
 
 
+@pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker that starts by itself would do, the tests do when they say so."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+
+
 @pytest.fixture
 def bare(tmp_path: Path, bare: Scene) -> Scene:
     Bare.new(tmp_path / "remote.git")

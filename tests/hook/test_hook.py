@@ -302,6 +302,7 @@ def test_no_store_is_one_line_and_touches_nothing(tmp_path: Path) -> None:
     assert scene.conversation() == said, "init catches it up"
 
 
+@pytest.mark.xdist_group("sleepers")  # each would see what the other started
 @pytest.mark.parametrize(("event", "seconds"), [("SessionEnd", 1), ("Stop", 2)])
 def test_a_deadline_ends_it_and_the_next_save_finishes(
     scene: Scene, event: str, seconds: float

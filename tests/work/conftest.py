@@ -21,8 +21,15 @@ def it(tmp_path: Path) -> Pushing:
 
 
 @pytest.fixture
-def work(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Working:
-    """A project as a person has it, initialised, with a session and a remote."""
+def work(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Working:
+    """A project as a person has it, initialised, with a session and a remote. No worker starts by
+    itself: it would do what the test looks at.
+    """
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
     folder = tmp_path / "project"
     folder.mkdir()
     return Working.new(Scene(folder, capsysbinary), tmp_path / "remote.git")

@@ -18,7 +18,7 @@ import pytest
 from savepoint.core import limits
 from savepoint.store import config, trusted
 from savepoint.store.locks import Lock
-from savepoint.work import layer2, outbox, push_wait
+from savepoint.work import layer2, outbox, push_wait, start
 from savepoint.work.jobs import Job
 from tests.gitlayer.remotes import is_gone
 from tests.work import scene
@@ -248,6 +248,8 @@ def test_a_remote_that_comes_back_is_pushed_to(it: Pushing, tmp_path: Path) -> N
 
 # starting one, and waiting for its push
 
+_START = start.start  # `work` puts nothing in its place
+
 
 @pytest.fixture
 def _this_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +339,10 @@ def test_waiting_ends_within_the_budget(
 
 
 @pytest.mark.usefixtures("_this_checkout")
-def test_a_project_s_savepoint_reaches_the_remote(work: Working) -> None:
+def test_a_project_s_savepoint_reaches_the_remote(
+    work: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("savepoint.work.start.start", _START)
     made = work.scene.created()
     status, _ = push_wait.wait_for_push(work.paths, made["seq"], around(), time.monotonic() + 10)
     assert status == layer2.PUSHED
