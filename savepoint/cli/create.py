@@ -124,7 +124,8 @@ def finish_pending(asked: Request) -> None:
 def layer_2(saved: Saved, begun: float) -> Layer2:
     """What became of the savepoint in git, its push waited for as long as a save may take."""
     with terminal.busy("pushing"):
-        status, error = follow.follow(saved, place.around(), begun, wait=True)
+        told = follow.follow(saved, place.around(), begun, wait=True)
+        status, error = told or layer2.status_of(saved.paths, saved.record.seq, place.around())
     return Layer2(status, saved.commit, error)
 
 

@@ -90,7 +90,10 @@ class Session(NamedTuple):
         """Write it; a failure costs the next save time, nothing else, but is raised."""
         files: dict[str, Json] = {path: file.to_json() for path, file in self.files.items()}
         blobs: dict[str, Json] = dict(self.blobs)
-        first: dict[str, Json] = {"v": 1, "prefix_check": self.prefix_check}  # as `unaudited` reads
+        first: dict[str, Json] = {
+            "v": 1,
+            "prefix_check": self.prefix_check,
+        }  # for is_unaudited
         value = {**first, **self._asdict(), "blobs": blobs, "files": files}
         durable.replace_cache(store.session(key), dump(value) + b"\n")
 
@@ -143,16 +146,19 @@ def holding(store: Store, stamp: Stamp) -> Session | None:
 
 
 def unaudited(store: Store) -> list[str]:
-    """The sessions whose last savepoint took the beginning of its transcript on trust. Only the
-    head of each cache is read: they can be long, and many.
-    """
-    head = dump({"v": 1, "prefix_check": TAIL})[:-1] + b","
+    """The sessions whose last savepoint took the beginning of its transcript on trust."""
     try:
         names = sorted(name for name in os.listdir(store.sessions) if name.count(".") == 1)
     except FileNotFoundError:
         return []
     keys = [name.removesuffix(".json") for name in names if name.endswith(".json")]
-    return [key for key in keys if _head(store.session(key), len(head)) == head]
+    return [key for key in keys if is_unaudited(store, key)]
+
+
+def is_unaudited(store: Store, key: str) -> bool:
+    """Is it one of those? Only the head of its cache is read: it can be long."""
+    head = dump({"v": 1, "prefix_check": TAIL})[:-1] + b","
+    return _head(store.session(key), len(head)) == head
 
 
 def _head(path: str, size: int) -> bytes:

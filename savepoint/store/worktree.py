@@ -51,10 +51,13 @@ def worktree_above(folder: str, known: dict[str, Worktree | None]) -> Worktree |
             if device not in {None, here}:
                 break
             device = here
-            found = known[one] if one in known else _below(one) or _bare(one)
-            if found or one in known:
+            if one in known:
+                found = known[one]
                 break
+            found = _below(one) or _bare(one)
         passed.append(one)
+        if found:
+            break
     known.update(dict.fromkeys(passed, found))
     return found
 

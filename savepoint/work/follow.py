@@ -6,27 +6,31 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.store import config, sessions
-from savepoint.work import push_wait, start
+from savepoint.work import start
 
 if TYPE_CHECKING:
     from savepoint.save import Saved
     from savepoint.work.jobs import Surroundings
 
 
-def follow(saved: Saved, around: Surroundings, started: float, *, wait: bool) -> tuple[str, str]:
-    """Layer-2 status of a savepoint, and the error that stands in its way.
+def follow(
+    saved: Saved, around: Surroundings, started: float, *, wait: bool
+) -> tuple[str, str] | None:
+    """Layer-2 status of a savepoint, and the error that stands in its way, if they had to be waited
+    for; else None.
 
     started: time.monotonic() when the save began; with `wait`, its push is waited for within the
     time that a save may take. A worker is started only if something is owed. Raises MalformedError,
     DiskError.
     """
-    chosen = config.load(saved.paths.store)
-    seq = saved.record.seq
+    store, seq = saved.paths.store, saved.record.seq
+    chosen = config.load(store)
     if chosen.remote is not None and wait:
+        from savepoint.work import push_wait
+
         return push_wait.wait_for_push(saved.paths, seq, around, push_wait.give_up(chosen, started))
     is_owed = chosen.remote is not None or saved.commit is None
-    if is_owed or seq % limits.REPACK_GIT_PACKS == 0 or sessions.unaudited(saved.paths.store):
-        start.start(saved.paths.store, around)
-    from savepoint.work import layer2
-
-    return layer2.status_of(saved.paths, seq, around)
+    session = str(saved.record.body["session_id"])
+    if is_owed or seq % limits.REPACK_GIT_PACKS == 0 or sessions.is_unaudited(store, session):
+        start.start(store, around)
+    return None
