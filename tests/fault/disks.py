@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ class Ext4:
         try:
             yield self.folder
         finally:
-            _run("umount", str(self.folder))
+            _unmount(self.folder)
 
     def cut_power(self) -> None:
         """Nothing that is not on the disk by now gets there any more."""
@@ -66,7 +67,7 @@ def mounted(*args: str, at: Path) -> Iterator[Path]:
     try:
         yield at
     finally:
-        _run("umount", str(at))
+        _unmount(at)
 
 
 @contextmanager
@@ -75,6 +76,16 @@ def read_only(folder: Path) -> Iterator[None]:
     with mounted("--bind", str(folder), at=folder):
         _run("mount", "-o", "remount,ro,bind", str(folder))
         yield
+
+
+def _unmount(folder: Path) -> None:
+    """As soon as nobody uses it any more: a worker may still be at work in it."""
+    for _ in range(200):
+        done = subprocess.run(["umount", str(folder)], capture_output=True, check=False, timeout=30)
+        if done.returncode == 0:
+            return
+        time.sleep(0.1)
+    raise AssertionError(done.stderr.decode())
 
 
 def _run(*command: str) -> None:

@@ -62,8 +62,10 @@ class PowerCut(NamedTuple):
             if commits:
                 self.disk.commit_journal()
             self.disk.cut_power()
+            self.scene.settle()
         with self.disk.mounted():
             problems = self.after_cut()
+            self.scene.settle()
         return [f"{call.syscall} {call.number}: {call.text}\n    {one}" for one in problems]
 
     def after_cut(self) -> list[str]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ BIN = Path(sys.executable).parent
 HOOK = (sys.executable, "-I", str(BIN / "savepoint-hook"))  # as `install` writes it: no shim
 COMMAND = (sys.executable, "-I", str(BIN / "savepoint"))
 SECONDS = 60  # a process that takes longer hangs
+_WORKER_SECONDS = 10  # that a worker is waited for
 _PAUSE = 2  # seconds that the agent has not written for: else a hook waits for it
 
 
@@ -182,6 +184,18 @@ class Scene(NamedTuple):
         )
         return done.stdout.removesuffix("\n")
 
+    def settle(self) -> None:
+        """Wait for the worker that a save may have started; one that waits for better times is
+        ended.
+        """
+        end = time.monotonic() + _WORKER_SECONDS
+        while workers := _workers(str(self.home)):
+            if time.monotonic() > end:
+                for pid in workers:
+                    os.kill(pid, signal.SIGTERM)
+                end += _WORKER_SECONDS
+            time.sleep(0.02)
+
     @property
     def store(self) -> Store:
         """The only store."""
@@ -272,6 +286,19 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], da
         timeout=SECONDS,
     )
     return Fired(done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace"))
+
+
+def _workers(home: str) -> list[int]:
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"savepoint.cli.work" in words and home.encode() in words:
+            found.append(int(pid))
+    return found
 
 
 def record(session: int, number: int, size: int) -> bytes:

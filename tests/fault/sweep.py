@@ -95,6 +95,7 @@ class Sweep(NamedTuple):
 
     def reset(self) -> None:
         """Put everything back to where it was."""
+        self.scene.settle()
         for name in ("home", "user"):
             shutil.rmtree(self.scene.folder / name)
             subprocess.run(["cp", "-a", self.base / name, self.scene.folder / name], check=True)
@@ -123,8 +124,9 @@ class Sweep(NamedTuple):
         return Outcome(case, reached, [f"{case}\n    {problem}" for problem in problems])
 
     def _after_fault(self, case: Case, fired: Fired, before: int) -> Iterable[str]:
-        """What must hold as soon as the process has gone."""
+        """What must hold as soon as the process has gone, and what it started."""
         scene = self.scene
+        scene.settle()
         yield from scene.damage()
         acknowledged = fired.code == 0
         if self.command == "hook":
@@ -149,6 +151,7 @@ class Sweep(NamedTuple):
             if more:
                 scene.say(more)
             fired = scene.fire()
+            scene.settle()
             if not fired.is_quiet or len(scene.log()) > lines:
                 yield f"the next save says {fired} {scene.log()}"
             yield from self._unsaved()
@@ -228,6 +231,7 @@ class Birth(NamedTuple):
         return [call for call in calls(self.trace, self.scene.home) if call.changes(home)]
 
     def _init(self, *options: str) -> Fired:
+        self.scene.settle()
         shutil.rmtree(self.scene.home)
         self.scene.home.mkdir(mode=0o700)
         return self.scene.command("init", wrap=tracing(self.trace, *options))
