@@ -17,6 +17,7 @@ from bench.world import settle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bench.measure import Command
     from bench.world import Home, Transcript, World
 
 MB = 10**6  # bytes
@@ -38,6 +39,7 @@ class Scale(NamedTuple):
 FULL = Scale(11, 100 * MB, 1000 * MB, MB, 10, 10_000, 100, 1.0)
 QUICK = Scale(1, 3 * MB, 6 * MB, MB // 5, 3, 12, 5, 0.3)
 
+START = "`python -I -c pass`"
 PENDING = 3  # exit code of `verify` where savepoints are not in git yet
 _SMALL_STEP = 3000  # bytes that a session grows by where the number of savepoints is the question
 _SAVES_A_SESSION = 100
@@ -46,8 +48,10 @@ _SAVES_A_SESSION = 100
 def steady(world: World, scale: Scale) -> list[Row]:
     """Sessions that are saved already, and go on: what is new is saved, or nothing is new."""
     home = world.new_home()
-    session, longest = (_saved(world, home, size) for size in (scale.session, scale.longest))
-    series, stored, compressed = Series(), [], []
+    session, longest = (world.new_session(size) for size in (scale.session, scale.longest))
+    _first_save(home, session).seconds()
+    peak = _first_save(home, longest).peak_bytes()
+    series, stored = Series(), list[tuple[float, float, float]]()
     for number in range(scale.rounds + 1):
         new = _appended(session, scale.new)
         longest.grow(scale.new)
@@ -57,51 +61,58 @@ def steady(world: World, scale: Scale) -> list[Row]:
         round_of.add("bare", world.python("-c", "pass").seconds())
         round_of.add("new", home.timed(home.hook(session)))
         if number:
-            stored.append(_grown(before, home.files()))
-            compressed.append(references.compressed_bytes(new))
+            here, in_git = _grown(before, home.files())
+            stored.append((here, here + in_git, references.compressed_bytes(new)))
         home.rest()
         round_of.add("longest", home.timed(home.hook(longest)))
         home.rest()
         round_of.add("bare again", world.python("-c", "pass").seconds())
         round_of.add("nothing", home.timed(home.hook(session), new=0))
-    start = "`python -I -c pass`"
     size, long = f"{scale.session // MB} MB", f"{scale.longest // MB} MB"
-    amount = statistics.median(one / other for one, other in zip(stored, compressed, strict=True))
     return [
-        shown(start, series, "bare"),
-        bound(f"{size} transcript + 1 MB new, to acknowledged", series, "new", "bare", start, 6),
+        shown(START, series, "bare"),
+        bound(f"{size} transcript + 1 MB new, to acknowledged", series, "new", "bare", START, 8),
         bound(f"{long} + 1 MB new", series, "longest", "new", f"that of {size}", 1.3),
-        bound("nothing new", series, "nothing", "bare again", start, 3),
-        Row(
-            "stored bytes, a save of 1 MB new text",
-            f"{statistics.median(stored) / 1000:.0f} kB",
-            f"`zstd -3` of the new bytes: {statistics.median(compressed) / 1000:.0f} kB",
-            amount,
-            2,
-        ),
+        bound("nothing new", series, "nothing", "bare again", START, 3),
+        _amount("stored bytes, a save of 1 MB new text, this disk's own", stored, 0, 2),
+        _amount("the same, with the encrypted copy in git", stored, 1, 4),
+        Row(f"first save of {long} (`create`), peak memory", f"{peak / MB:.0f} MB", "", None, None),
     ]
 
 
+def _amount(case: str, stored: list[tuple[float, float, float]], which: int, target: float) -> Row:
+    amount, plain = (statistics.median(one[at] / 1000 for one in stored) for at in (which, 2))
+    ratio = statistics.median(one[which] / one[2] for one in stored)
+    against = f"`zstd -3` of the new bytes: {plain:.0f} kB"
+    return Row(case, f"{amount:.0f} kB", against, ratio, target)
+
+
 def beside(world: World, scale: Scale) -> list[Row]:
-    """What is shown and not bounded: saves by hand, and fires of an automatic compaction, which
-    watch the transcript for 250 ms.
+    """What is shown and not bounded: saves by hand, fires of an automatic compaction, which watch
+    the transcript for 250 ms, and what a user would pick instead.
     """
     home = world.new_home()
-    session = _saved(world, home, scale.session)
+    session = world.new_session(scale.session)
+    _first_save(home, session).seconds()
+    instead = world.instead(session)
+    for command in instead.values():
+        command.seconds()
     series = Series()
     for _ in range(scale.rounds):
         session.grow(scale.new)
         settle(scale.rest, home)
         series.add("bare", world.python("-c", "pass").seconds())
         by_hand = home.savepoint("create", "--transcript", session.path)
-        series.add("create", home.timed(by_hand))
+        series.add("`create`", home.timed(by_hand))
+        for name, command in instead.items():
+            series.add(name, command.seconds())
         session.grow(scale.new)
         settle(scale.rest, home)
-        series.add("auto", home.timed(home.hook(session, "auto")))
+        series.add("fire of an auto compaction", home.timed(home.hook(session, "auto")))
     size = f"{scale.session // MB} MB + 1 MB new"
     return [
-        bound(f"`create`, {size}", series, "create", "bare", "`python -I -c pass`", None),
-        bound(f"fire of an auto compaction, {size}", series, "auto", "bare", "the same", None),
+        bound(f"{name}, {size}", series, name, "bare", START, None)
+        for name in ("`create`", "fire of an auto compaction", *instead)
     ]
 
 
@@ -116,13 +127,13 @@ def first(world: World, scale: Scale) -> list[Row]:
         round_of = Series() if number == 0 else series
         round_of.add("hash", hashing.seconds())
         round_of.add("first", home.timed(home.hook(session)))
+        home.rest()
         shutil.rmtree(home.path)
-    home = world.new_home()
-    peak = home.hook(session).peak_bytes()
+    peak = world.new_home().hook(session).peak_bytes()
     size = f"{scale.session // MB} MB"
     return [
-        bound(f"first save of {size}", series, "first", "hash", "hashing it with `hashlib`", 6),
-        Row("the same, peak memory of the process tree", f"{peak / MB:.0f} MB", "", peak / MB, 96),
+        bound(f"first save of {size}", series, "first", "hash", "hashing it with `hashlib`", 8),
+        Row("the same, peak memory of the process tree", f"{peak / MB:.0f} MB", "", peak / MB, 128),
     ]
 
 
@@ -180,10 +191,8 @@ def verify(world: World, scale: Scale) -> list[Row]:
 ALL: tuple[Callable[[World, Scale], list[Row]], ...] = (steady, beside, first, old_store, verify)
 
 
-def _saved(world: World, home: Home, size: int) -> Transcript:
-    session = world.new_session(size)
-    home.savepoint("create", "--transcript", session.path).seconds()
-    return session
+def _first_save(home: Home, session: Transcript) -> Command:
+    return home.savepoint("create", "--transcript", session.path)
 
 
 def _appended(session: Transcript, size: int) -> bytes:
@@ -194,8 +203,11 @@ def _appended(session: Transcript, size: int) -> bytes:
         return file.read()
 
 
-def _grown(before: dict[str, int], after: dict[str, int]) -> int:
-    return sum(max(0, size - before.get(path, 0)) for path, size in after.items())
+def _grown(before: dict[str, int], after: dict[str, int]) -> tuple[int, int]:
+    """Bytes by which the files of a store grew: its own, and those of its git repository."""
+    grown = {path: size - before.get(path, 0) for path, size in after.items()}
+    in_git = sum(max(0, more) for path, more in grown.items() if "/repo.git/" in path)
+    return sum(max(0, more) for more in grown.values()) - in_git, in_git
 
 
 def _store_of(world: World, count: int) -> tuple[Home, Transcript]:

@@ -19,6 +19,7 @@ def main() -> None:
         "--quick", action="store_true", help="small and few: shows that it runs, measures nothing"
     )
     scale = QUICK if parser.parse_args().quick else FULL
+    load = os.getloadavg()[0]
     rows = []
     os.makedirs(os.path.join(ROOT, "build"), exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=os.path.join(ROOT, "build")) as folder:
@@ -26,7 +27,7 @@ def main() -> None:
         for case in cases.ALL:
             print(f"bench: {case.__name__}", file=sys.stderr, flush=True)
             rows += case(world, scale)
-        text = report.document(rows, scale, folder)
+        text = report.document(rows, scale, folder, load)
     print(text)
     if scale is FULL:
         with open(os.path.join(ROOT, "bench", "RESULTS.md"), "w", encoding="utf-8") as file:

@@ -40,12 +40,13 @@ def _times(series: Series, name: str) -> str:
     return f"{series.median(name) * 1000:.1f} ms (least {series.least(name) * 1000:.1f})"
 
 
-def document(rows: list[Row], scale: Scale, folder: str) -> str:
-    """bench/RESULTS.md."""
+def document(rows: list[Row], scale: Scale, folder: str, load: float) -> str:
+    """bench/RESULTS.md. load: the machine's load average when the run began."""
+    day = time.strftime("%Y-%m-%d", time.gmtime())
     lines = [
         "# Speed and memory",
         "",
-        f"`bench/run` on {time.strftime('%Y-%m-%d', time.gmtime())}. {_machine(folder)}",
+        f"`bench/run` on {day}. {_machine(folder)} Load average when it began: {load:.1f}.",
         "",
         "| case | median | against | ratio | target | |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -102,6 +103,7 @@ _METHOD = """\
   of the process itself.
 - Bytes read are those of all read calls (rchar of /proc/PID/io), less those of the same command in
   an empty store. Stored bytes are the growth of all files of the store but logs.
+- Targets are those of a save with its encrypted commit to our own git repository, as it is made.
 - Stores with many savepoints, and the session that is verified, are made by the code that saves,
   with syncing off and no git in PATH.
 - What is against nothing, or has no target, is shown for comparison.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,22 @@ class World:
         one = Transcript(self, material.Session(self.project, self.paths, self._sessions))
         one.grow(size)
         return one
+
+    def instead(self, of: Transcript) -> dict[str, Command]:
+        """What a user would pick instead: a copy of the transcript, committed; restic, if it is
+        installed. Each is ready, and has saved nothing yet.
+        """
+        copies, env = os.path.join(self.folder, "copies"), self.environment()
+        subprocess.run(["git", "init", "-q", copies], check=True)
+        identity = "-c user.name=Bench -c user.email=bench@example.invalid"
+        script = f'cp "$1" . && git add -A && git {identity} commit -qm save'
+        found = {"`cp`, `git add`, `git commit`": Command(_shell(script, of.path), env, copies)}
+        if shutil.which("restic"):
+            env |= {"RESTIC_PASSWORD": "bench", "RESTIC_REPOSITORY": f"{self.folder}/restic"}
+            subprocess.run(["restic", "init", "-q"], env=env, check=True)
+            args = ("restic", "backup", "-q", of.path)
+            found["`restic backup`"] = Command(args, env, self.folder)
+        return found
 
     def environment(self, home: str = "") -> dict[str, str]:
         """What a hook gets of it."""
@@ -133,6 +151,10 @@ class Home:
                 if name not in _LOGS:
                     path = os.path.join(folder, name)
                     yield path, os.stat(path).st_size
+
+
+def _shell(script: str, *args: str) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", script, "sh", *args)
 
 
 def settle(seconds: float, *homes: Home) -> None:

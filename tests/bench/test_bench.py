@@ -14,6 +14,8 @@ _CASES = (
     "`python -I -c pass`",
     "to acknowledged",
     "6 MB + 1 MB new",
+    "copy in git",
+    "`cp`, `git add`, `git commit`",
     "nothing new",
     "stored bytes",
     "`create`",
