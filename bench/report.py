@@ -104,7 +104,8 @@ _METHOD = """\
 - Bytes read are those of all read calls (rchar of /proc/PID/io), less those of the same command in
   an empty store. Stored bytes are the growth of all files of the store but logs.
 - Targets are those of a save with its encrypted commit to our own git repository, as it is made.
-- Stores with many savepoints, and the session that is verified, are made by the code that saves,
-  with syncing off and no git in PATH.
+- Stores with many savepoints, and the sessions that are verified, are made by the code that saves,
+  with syncing off and without asking git about the project; where they are "not in git yet", no git
+  is found at all.
 - What is against nothing, or has no target, is shown for comparison.
 """
