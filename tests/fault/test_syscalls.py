@@ -55,7 +55,9 @@ def test_an_init_that_failed_is_finished_by_the_next(tmp_path: Path, strace: str
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
 def test_create_tells_a_disk_that_fails(tmp_path: Path, strace: str, fault: str) -> None:
-    """`create` exits with 40 where a change of the store fails, or with 0 where it went on."""
+    """`create` exits with 40 where a change of the store fails, with 1 where only the commit does,
+    or with 0 where it went on.
+    """
     swept = Sweep.prepare(tmp_path, "create")
     changing = [call for call in swept.calls() if call.changes(str(swept.scene.home))]
     some = sweep.chosen([sweep.Case(call, fault) for call in changing], 4, SEED)
