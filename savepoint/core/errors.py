@@ -14,10 +14,16 @@
     │   └── TamperedError        20   bytes that are not those that were signed
     ├── UnverifiableError        21   could not be checked
     ├── RolledBackError          22   an older state, or two histories of one key
+    │   ├── ConflictError        22   the ledger has an entry that is not ours
     │   └── RemoteDivergedError  22   the remote has commits that are not ours
     ├── UnsupportedFormatError   23   written by a newer version
     ├── RemoteUnreachableError   30   the remote cannot be asked; what is queued stays queued
     ├── PushRefusedError         30   the remote was asked, and does not take it
+    ├── LedgerUnreachableError   31   no answer of a ledger, or none that can be relied on
+    ├── LedgerRefusedError       31   the ledger was asked, and says no
+    │   ├── RejectedError        31   … to a transaction; `failure` says why
+    │   ├── WrongClusterError    31   it is another cluster than the one that was chosen
+    │   └── FundsError           31   nobody pays: too little, or more than the owner allowed
     └── DiskError                40   no space, input/output error, read-only
 
 Exit codes: DESIGN, section 11. An unknown code means failure.
@@ -26,6 +32,10 @@ Exit codes: DESIGN, section 11. An unknown code means failure.
 from __future__ import annotations
 
 import errno
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from savepoint.core.ledger import Failure
 
 
 class SavepointError(Exception):
@@ -134,6 +144,15 @@ class RolledBackError(SavepointError):
     default_hint = "run `savepoint fsck --repair`"
 
 
+class ConflictError(RolledBackError):
+    """The account holds an entry that is not ours: another writer has the key."""
+
+    default_hint = (
+        "if no other machine of yours anchors this instance, its key is stolen: "
+        "run `savepoint keys retire`"
+    )
+
+
 class RemoteDivergedError(RolledBackError):
     """The remote's branch has commits that neither lead to ours nor come from it."""
 
@@ -162,6 +181,41 @@ class PushRefusedError(SavepointError):
 
     exit_code = 30
     default_hint = "the remote says why: change it there, then run `savepoint sync`"
+
+
+class LedgerUnreachableError(SavepointError):
+    """No answer of a ledger in time, or none that can be relied on. Nothing is changed by it."""
+
+    exit_code = 31
+    retry = True
+    default_hint = "the next attempt follows by itself; `savepoint sync` makes one now"
+
+
+class LedgerRefusedError(SavepointError):
+    """The ledger answered, and it says no."""
+
+    exit_code = 31
+    default_hint = "`savepoint ledger status` shows what the ledger says"
+
+
+class RejectedError(LedgerRefusedError):
+    """A transaction that the ledger does not take, or that failed on it."""
+
+    def __init__(self, message: str, failure: Failure | None = None, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.failure = failure
+
+
+class WrongClusterError(LedgerRefusedError):
+    """The genesis hash is not that of the cluster that was chosen."""
+
+    default_hint = "name the endpoint of the right cluster: `savepoint config ledger`"
+
+
+class FundsError(LedgerRefusedError):
+    """Nobody pays: the payer has too little, or the owner allowed less."""
+
+    default_hint = "`savepoint ledger balance` shows who pays and how much is missing"
 
 
 class DiskError(SavepointError):

@@ -66,6 +66,9 @@ COMMIT_BYTES = 64 * KIB  # bytes of one commit object; ours have some 700
 TREE_FILES = 100_000  # files of one commit
 ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes for each 64 KiB
 
+# entries of a ledger
+METADATA_BYTES = 256  # bytes of an entry's metadata
+
 # hooks (seconds from the start of the process)
 HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
 HOOK_PAYLOAD_SECONDS = 1.0
