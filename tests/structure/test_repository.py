@@ -16,8 +16,9 @@ from tests.structure.sources import PROJECT
 _MACHINE_PATH = re.compile(
     r"(?<![\w.>}~*-])[/](?:(?:work|root)[/]|home[/](?!(?:user|ada|example)\b)\w)"
 )
+# Cargo.lock names its registry by the address of a repository, wherever the crates came from.
 _INDEX = re.compile(
-    r"pypi[.]org|pythonhosted[.]org|[/]crates[.]io|registry[.]npmjs|proxy[.]golang|repo[.]maven"
+    r"pypi[.]org|pythonhosted[.]org|[/]crates[.]io(?!-index\b)|registry[.]npmjs|proxy[.]golang|repo[.]maven"
     r"|--(?:extra-)?index[-]url|--find[-]links|--trusted[-]host"
 )
 _REQUIREMENT = re.compile(r"([a-z0-9.-]+)==(\S+)(?: ; ([^\\]+?))? \\")

@@ -1,0 +1,1 @@
+"""Makes savepoints provable on a ledger: the program, the ledgers, submission."""
