@@ -14,13 +14,14 @@ import os
 import select
 import signal
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # What every git gets beside the caller's environment, of which no GIT_* is passed on: GIT_DIR or
 # GIT_INDEX_FILE, set inside any git hook, would make git read or write another repository.
@@ -35,6 +36,8 @@ _ALWAYS = {
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 NOT_STARTED = 127  # exit code where there was no process
+_ENDS_US = (signal.SIGALRM, signal.SIGINT, signal.SIGTERM)  # what may raise between any two steps
+_living: set[int] = set()  # groups that were started, and neither ended nor were killed
 _PIPE_CHUNK = 64 * limits.KIB  # bytes: what a pipe holds
 
 
@@ -150,10 +153,12 @@ class Running:
         """The exit code, or None: a process may close its pipes and live on."""
         pause = 0.0002
         while True:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            if pid:
-                self._pid = 0
-                return os.waitstatus_to_exitcode(status)
+            with _undisturbed():  # the number of a reaped one may soon be another's
+                pid, status = os.waitpid(self._pid, os.WNOHANG)
+                if pid:
+                    _living.discard(pid)
+                    self._pid = 0
+                    return os.waitstatus_to_exitcode(status)
             if time.monotonic() >= deadline:
                 return None
             time.sleep(pause)
@@ -165,6 +170,7 @@ class Running:
             return NOT_STARTED
         pid = self._pid
         _kill_group(pid)  # first: an alarm of the hook that comes in between must not spare it
+        _living.discard(pid)
         self._pid = 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
@@ -203,12 +209,33 @@ def start(
     try:
         pipes.open(with_stdin=stdin != b"")
         seen = _environment(env) | (_OWN if own else {}) | dict(variables)
-        pid = _spawn(program, args, seen, pipes)
+        with _undisturbed():
+            pid = _spawn(program, args, seen, pipes)
+            _living.add(pid)
     except OSError as failure:
         pipes.close()
         return Failed(f"git cannot be started: {failure.strerror}")
     pipes.close_far_ends()
     return Running(pid, pipes, (stdin,) if isinstance(stdin, bytes) else stdin, limit)
+
+
+def end_all() -> None:
+    """Kill every git that is left. For who ends the process: an alarm or a Ctrl-C may raise before
+    anybody has hold of a git that runs already, and it would outlive us.
+    """
+    while _living:
+        _kill_group(_living.pop())
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No signal raises within the block; one that comes meanwhile does at its end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS_US)  # raises what came before it
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _kill_group(pid: int) -> None:

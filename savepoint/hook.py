@@ -23,12 +23,7 @@ from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402
 from savepoint.capture.stillness import AT_ONCE, Stillness  # noqa: E402
 from savepoint.core import limits  # noqa: E402
-from savepoint.core.errors import (  # noqa: E402
-    DeadlineError,
-    NoStoreError,
-    SavepointError,
-    UsageError,
-)
+from savepoint.core.errors import NoStoreError, SavepointError, UsageError  # noqa: E402
 from savepoint.store.layout import Home  # noqa: E402
 
 if TYPE_CHECKING:
@@ -57,7 +52,15 @@ def main() -> NoReturn:
         if event not in IGNORED:
             _fire(event)
     finally:
+        _end_gits()
         os._exit(0)
+
+
+def _end_gits() -> None:
+    """The alarm may have come when a git was started and nobody had hold of it yet."""
+    gitcmd = sys.modules.get("savepoint.gitcmd")  # most fires need no git, nor its import
+    if gitcmd is not None:
+        gitcmd.end_all()
 
 
 def _fire(event: str) -> None:
@@ -72,6 +75,8 @@ def _fire(event: str) -> None:
         if event == "SessionStart" and told.source != "compact":
             _note_start(request)
         _serve(event, request)
+    except _AlarmError:
+        _tell(home, event, told, "the hook's time has passed; the rest is pending")
     except NoStoreError:
         _tell(home, event, told, "no store")
     except SavepointError as failure:
@@ -177,7 +182,13 @@ def _project(told: Payload) -> str:
 
 
 def _deadline_passed(_signal: int, _frame: object) -> None:
-    raise DeadlineError("the hook's time has passed; the rest is pending")
+    raise _AlarmError
+
+
+class _AlarmError(BaseException):
+    """The hook's time has passed. No SavepointError: much of what fails is told and worked around,
+    and an alarm comes only once.
+    """
 
 
 def _tell(home: Home, event: str, told: Payload, reason: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from savepoint import gitcmd
 from savepoint.cli import terminal
 from savepoint.core.errors import DiskError, SavepointError, UsageError
 
@@ -22,7 +23,10 @@ _INTERRUPTED = 130
 def program(run: Callable[[list[str]], int]) -> NoReturn:
     """Run a program on its own arguments, and end with the exit code that it returns."""
     terminal.prepare()
-    code = run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+    finally:
+        gitcmd.end_all()
     if code == terminal.PIPE_CLOSED:
         os._exit(code)  # an orderly exit would flush into the closed pipe, and complain
     sys.exit(code)

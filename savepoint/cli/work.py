@@ -12,6 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from savepoint import gitcmd
 from savepoint.capture import surroundings
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
@@ -38,6 +39,8 @@ def main() -> int:
         )
     except SavepointError as failure:
         return failure.exit_code
+    finally:
+        gitcmd.end_all()
     return 0
 
 

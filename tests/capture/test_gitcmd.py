@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -113,6 +113,47 @@ def test_stop_ends_it_and_may_be_repeated(tmp_path: Path) -> None:
     running.stop()
     running.stop()
     assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+class AlarmError(Exception):
+    """Raised by a signal handler."""
+
+
+def _raise(_number: int, _frame: object) -> None:
+    raise AlarmError
+
+
+def test_an_alarm_while_git_is_started_does_not_lose_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process is there, and nobody knows its number yet: it would outlive us."""
+    real = os.posix_spawn
+    pids = []
+
+    def spawn(*args: Any, **options: Any) -> int:  # noqa: ANN401  # as they are
+        pids.append(real(*args, **options))
+        signal.raise_signal(signal.SIGALRM)
+        return pids[-1]
+
+    before = signal.signal(signal.SIGALRM, _raise)
+    monkeypatch.setattr(os, "posix_spawn", spawn)
+    try:
+        with pytest.raises(AlarmError):
+            gitcmd.start([], env=shim(tmp_path / "bin", "sleep 60; :"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    (pid,) = pids
+    gitcmd.end_all()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+def test_end_all_spares_what_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number may be another's by now."""
+    assert gitcmd.start(["--version"], env=environment()).finish(soon()).ok
+    gitcmd.start([], env=shim(tmp_path / "bin", "exec sleep 60")).stop()
+    monkeypatch.setattr(os, "killpg", lambda *told: pytest.fail(f"killed {told}"))
+    gitcmd.end_all()
 
 
 def test_stop_after_finish_is_harmless(tmp_path: Path) -> None:
