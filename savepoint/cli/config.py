@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import ledger_config, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import UsageError
 from savepoint.gitlayer import remote_url
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.config import Config
 
-_KEYS = ("instance", "exclude", "projects", "remote", "push_wait")
-_UNSET = ("exclude", "remote")
+_KEYS = ("instance", "exclude", "projects", "remote", "push_wait", *ledger_config.KEYS)
+_UNSET = ("exclude", "remote", *ledger_config.KEYS)
 
 
 def config(
@@ -32,13 +32,16 @@ def config(
         list[str] | None,
         typer.Argument(
             metavar="VALUE...",
-            help="An instance; globs of files to exclude; the URL to push to; seconds.",
+            help="An instance; globs of files to exclude; the URL to push to; seconds; a ledger.",
             show_default=False,
             callback=options.texts,
         ),
     ] = None,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Remove these globs from exclude, or all; the remote.")
+        bool, typer.Option("--unset", help="Remove these globs from exclude, or all; the value.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Real money may be spent: ledger mainnet-beta.")
     ] = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
@@ -48,6 +51,10 @@ def config(
     instance: whose savepoints new sessions belong to. exclude: globs of files that are never
     captured. remote: where savepoints are pushed to, a path, ssh or https. push_wait: seconds that
     a save waits for its push. projects: the folders of the store, only shown.
+
+    ledger: where entries are anchored; embedded, localnet, devnet, testnet, mainnet-beta or the URL
+    of an RPC endpoint (several with a blank between them); --unset turns it off. program: its id
+    there. payer: the Solana keypair file that pays. spend: lamports that may be spent in 24 hours.
     """
     if key and key not in _KEYS:
         raise UsageError(f"no key {key!r}", hint=f"the keys are {', '.join(_KEYS)}")
@@ -56,7 +63,7 @@ def config(
     at = place.find(project)
     if values or unset:
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
-            _change(at, key, values or [], unset=unset)
+            _change(at, key, values or [], unset=unset, agreed=yes)
         at = place.find(project)
     shown = {name: value for name, value in _shown(at).items() if key in {"", name}}
     if as_json:
@@ -68,10 +75,10 @@ def config(
 def choose_remote(at: place.Place, url: str) -> None:
     """Push to `url` from now on. Raises UsageError."""
     with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
-        _change(at, "remote", [url], unset=False)
+        _change(at, "remote", [url], unset=False, agreed=False)
 
 
-def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> None:
+def _change(at: place.Place, key: str, values: list[str], *, unset: bool, agreed: bool) -> None:
     before = chosen.load(at.store)
     if key == "projects":
         raise UsageError("projects are not set here", hint="run `savepoint init --adopt ID` there")
@@ -79,8 +86,10 @@ def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> Non
         after = before._replace(exclude=_excluded(before, values, unset=unset))
     elif unset:
         if values:
-            raise UsageError("--unset takes no value with remote")
-        after = before._replace(remote=None)
+            raise UsageError(f"--unset takes no value with {key}")
+        after = _without(before, key)
+    elif key in ledger_config.KEYS:
+        after = ledger_config.changed(at, before, key, _only(key, values), agreed=agreed)
     else:
         after = _with(at, before, key, _only(key, values))
     if after.remote != before.remote:
@@ -88,6 +97,12 @@ def _change(at: place.Place, key: str, values: list[str], *, unset: bool) -> Non
 
         remotes.leave(at, before.remote)
     after.save(at.store)
+
+
+def _without(before: Config, key: str) -> Config:
+    if key == "remote":
+        return before._replace(remote=None)
+    return ledger_config.without(before, key)
 
 
 def _excluded(before: Config, values: list[str], *, unset: bool) -> tuple[str, ...]:
@@ -128,6 +143,7 @@ def _shown(at: place.Place) -> dict[str, Json]:
         "projects": [one.path for one in at.config.projects],
         "remote": remote and remote_url.parse(remote, at.folder).shown,
         "push_wait": at.config.push_wait,
+        **ledger_config.shown(at.config),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, schema
+from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import MalformedError, NoStoreError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
@@ -14,6 +14,8 @@ from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
+
+EMBEDDED = "embedded"  # the default: no network, no funds, no public trace
 
 _SHAPE = schema.members(
     {
@@ -32,8 +34,15 @@ _SHAPE = schema.members(
         ),
         "remote": schema.nullable(schema.text),
         "push_wait": schema.count,
+        "ledger": schema.nullable(schema.text),
+        "program": schema.nullable(schema.spelled(spelling.key_bytes)),
+        "payer": schema.nullable(schema.text),
+        "spend": schema.nullable(schema.count),
+        "confirmed": schema.nullable(schema.spelled(spelling.key_bytes)),
     },
-    optional=frozenset({"remote", "push_wait"}),  # a store made before there were remotes
+    optional=frozenset(  # a store made before there were remotes, or ledgers
+        {"remote", "push_wait", "ledger", "program", "payer", "spend", "confirmed"}
+    ),
 )
 
 
@@ -54,6 +63,11 @@ class Config(NamedTuple):
     projects: tuple[Project, ...]
     remote: str | None = None  # where savepoints are pushed to; chosen by the owner, never guessed
     push_wait: int = limits.PUSH_WAIT_SECONDS  # seconds that a save waits for its push
+    ledger: str | None = EMBEDDED  # its name, or URLs with a blank between them; None: off
+    program: str | None = None  # base58 id of the program there; None: the one that ships
+    payer: str | None = None  # Solana keypair file of who pays the fees; None: that of the home
+    spend: int | None = None  # lamports that may be spent in 24 hours; None: no cap
+    confirmed: str | None = None  # genesis hash (base58) of the mainnet that the owner agreed to
 
     def save(self, store: Store) -> None:
         """Write it durably. Raises DiskError."""
@@ -64,6 +78,11 @@ class Config(NamedTuple):
             "projects": [dict(one._asdict()) for one in self.projects],
             "remote": self.remote,
             "push_wait": self.push_wait,
+            "ledger": self.ledger,
+            "program": self.program,
+            "payer": self.payer,
+            "spend": self.spend,
+            "confirmed": self.confirmed,
         }
         durable.replace(store.config, dump(document) + b"\n")
 

@@ -36,6 +36,11 @@ class Home(NamedTuple):
         """One folder a store."""
         return join(self.path, "stores")
 
+    @property
+    def payer(self) -> str:
+        """Who pays for entries on a ledger, unless the config names another: a Solana keypair."""
+        return join(self.path, "keys", "payer.json")
+
     def store(self, store_id: str) -> Store:
         """The store of that id, whether it exists or not."""
         return Store(self.path, store_id)
@@ -84,7 +89,7 @@ class Store(NamedTuple):
 
     @property
     def outbox(self) -> str:
-        """The worker's alone: attempts at jobs."""
+        """The worker's alone: attempts at jobs, transactions that were prepared."""
         return join(self.path, "outbox.db")
 
     @property
@@ -96,6 +101,11 @@ class Store(NamedTuple):
     def worker_queue(self) -> str:
         """Held by the one that waits for it to end."""
         return join(self.path, "worker.next")
+
+    @property
+    def ledger(self) -> str:
+        """The embedded ledger, if it is used: SQLite."""
+        return join(self.path, "ledger.db")
 
     @property
     def scratch(self) -> str:

@@ -26,7 +26,7 @@ _FOLDERS = re.compile(
     rf"|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
-    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|outbox\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
+    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
     rf"|sessions/{_KEY}(\.guidance)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
     rf"|{_SLUG}/BOOTSTRAP_VERIFICATION\.json|{_SLUG}/logs/consciousness_continuity\.log"

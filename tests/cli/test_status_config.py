@@ -68,6 +68,10 @@ def test_config_shows_everything_or_one_key(cli: Scene) -> None:
         "projects": [str(cli.project)],
         "remote": None,
         "push_wait": 5,
+        "ledger": None,
+        "program": None,
+        "payer": None,
+        "spend": None,
     }
     assert cli.good("config", "instance").text == "Gabriel #215\n"
     assert cli.good("config", "projects").text == f"{cli.project}\n"

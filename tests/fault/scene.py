@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from savepoint.core.spelling import Instance
-from savepoint.store import birth, fsck, savepoints
+from savepoint.store import birth, config, fsck, savepoints
 from savepoint.store.layout import Home
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Scene(NamedTuple):
 
     def begin(self) -> None:
         """The store of the project, as `init` makes it."""
-        birth.create_store(Home(str(self.home)), str(self.project), _ADA, int(time.time()))
+        made = birth.create_store(Home(str(self.home)), str(self.project), _ADA, int(time.time()))
+        config.load(made)._replace(ledger=None).save(made)
 
     @property
     def user(self) -> Path:

@@ -13,7 +13,7 @@ from savepoint.core import limits, record, segments, snapshot, spelling
 from savepoint.core.snapshot import FORMAT, TYPE
 from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump
-from savepoint.store import birth, keyring
+from savepoint.store import birth, config, keyring
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.layout import Home, InstancePaths
 from savepoint.store.packs import PackWriter
@@ -82,6 +82,7 @@ def new(home: Path, project: Path) -> Built:
     """A store whose index has its birth record only."""
     project.mkdir(exist_ok=True)
     store = birth.create_store(Home(str(home)), str(project), INSTANCE, NOW)
+    config.load(store)._replace(ledger=None).save(store)
     (folder,) = Path(store.path, "instances").iterdir()
     return Built(store.instance(folder.name), {})
 
