@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.claude import client
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
@@ -20,6 +22,8 @@ pytest_plugins = ["tests.counted_skips"]
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared"
+_OWN_HOME = Path.home()  # before any test has a home of its own
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME", _OWN_HOME / ".cache"), "savepoint-tests")
 
 # Derandomized, so that a run that passed here passes there; bounded, so that it ends.
 hypothesis.settings.register_profile(
@@ -102,6 +106,12 @@ def zstd() -> str:
 def age() -> str:
     """The path of the stock age program."""
     return shutil.which("age") or _lacking("age")
+
+
+@pytest.fixture(scope="session")
+def claude_program() -> Path:
+    """The path of the real client; installed with npm, once a machine and outside the tree."""
+    return client.installed(_CACHE / "claude", _OWN_HOME) or _lacking("npm")
 
 
 @pytest.fixture(scope="session")
