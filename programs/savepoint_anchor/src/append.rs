@@ -27,7 +27,7 @@ pub fn append(program: &Address, accounts: &mut [AccountView], data: &[u8]) -> P
     check_roles(program, authority, account)?;
     let current = entry::read(account)?;
     let bump = current[BUMP];
-    check_instance(current, &body)?;
+    check_follows(current, &body)?;
     if account.address() != &with_bump(program, body.instance(), authority.address(), bump) {
         return Err(Error::WrongAddress.into());
     }
@@ -60,7 +60,7 @@ fn check_roles(
 
 /// What the entries of one account may not do: change their instance, go on after RETIRE, or begin
 /// as a successor in the middle.
-fn check_instance(current: &[u8; ACCOUNT_BYTES], body: &Body) -> Result<(), Error> {
+fn check_follows(current: &[u8; ACCOUNT_BYTES], body: &Body) -> Result<(), Error> {
     if body.instance() != &current[INSTANCE] {
         return Err(Error::InstanceChanged);
     }

@@ -56,8 +56,7 @@ pub fn write(account: &mut AccountView, sequence: u64, bump: u8, body: &Body) ->
     data[FLAGS] = if body.kind() == RETIRE { RETIRED } else { 0 };
     data[METADATA_LENGTH].copy_from_slice(&(body.metadata.len() as u16).to_le_bytes());
     data[CHAIN_TIME].copy_from_slice(&clock.unix_timestamp.to_le_bytes());
-    if !copy_padded(&mut data[BODY], body.fixed) || !copy_padded(&mut data[METADATA..], body.metadata) {
-        return Err(Error::MetadataTooLong.into());
-    }
+    copy_padded(&mut data[BODY], body.fixed);
+    copy_padded(&mut data[METADATA..], body.metadata);
     Ok(())
 }

@@ -12,17 +12,13 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     digest
 }
 
-/// `source`, then zeros to the end of `target`. False, and nothing written, where it does not fit.
-#[must_use]
-pub fn copy_padded(target: &mut [u8], source: &[u8]) -> bool {
-    let Some((head, tail)) = target.split_at_mut_checked(source.len()) else {
-        return false;
-    };
+/// `source`, then zeros to the end of `target`. Panics where it does not fit.
+pub fn copy_padded(target: &mut [u8], source: &[u8]) {
+    let (head, tail) = target.split_at_mut(source.len());
     // SAFETY: each length is that of the slice which is written, and that of the one which is read;
     // a mutable and a shared slice do not overlap. The syscalls end the program on failure.
     unsafe {
         sol_memcpy_(head.as_mut_ptr(), source.as_ptr(), source.len() as u64);
         sol_memset_(tail.as_mut_ptr(), 0, tail.len() as u64);
     }
-    true
 }
