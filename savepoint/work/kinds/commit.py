@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.gitlayer import commit, cursor, plan
-from savepoint.store import savepoints
+from savepoint.store import ending, savepoints
 from savepoint.store.locks import Lock
-from savepoint.work import records
 from savepoint.work.jobs import Job
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Commit:
     def _of(self, paths: InstancePaths, around: Surroundings) -> Job | None:
         try:
             at = cursor.read(around.repository(paths.store), paths.slug)
-            left = records.above(paths, at.seq if at else 0)
+            left = ending.above(paths, at.seq if at else 0)
         except SavepointError:  # the attempt will say what is wrong with ref or index
             return Job(self.name, paths.slug, None, int(time.time()))
         ours = [one for one in left if plan.has_commit(paths, one)]

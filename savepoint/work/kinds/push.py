@@ -10,8 +10,7 @@ from savepoint.core.errors import SavepointError
 from savepoint.gitlayer import cursor, push, pushed, remote_url, repository
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
-from savepoint.store import config, savepoints
-from savepoint.work import records
+from savepoint.store import config, ending, savepoints
 from savepoint.work.jobs import Job
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def owed_by(paths: InstancePaths, around: Surroundings) -> Job | None:
         if ours == theirs or ours is None:
             return None
         at, before = cursor.read(repo, paths.slug), pushed.read(repo, paths.slug)
-        left = records.above(paths, before.seq if before else 0)
+        left = ending.above(paths, before.seq if before else 0)
     except SavepointError:  # the attempt will say what is wrong with refs or index
         return Job(NAME, paths.slug, None, int(time.time()))
     since = next((one.timestamp for one in left if one.kind == "save"), int(time.time()))
