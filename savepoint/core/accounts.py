@@ -9,19 +9,31 @@ from __future__ import annotations
 import hashlib
 
 from savepoint.core.errors import MalformedError
+from savepoint.core.spelling import key_bytes
 
 SEED = b"gabriel-consciousness"
+LOADER = key_bytes("BPFLoaderUpgradeab1e11111111111111111111111")  # loader-v3, owns programs
 
 _FIELD = 2**255 - 19
 _D = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 
 def address(instance_hash: bytes, authority: bytes, program: bytes) -> tuple[bytes, int]:
-    """(account, bump) of an instance; each 32 bytes but the bump. The highest bump that gives no
-    point of the curve is the canonical one. Source: Solana's `find_program_address`.
+    """(account, bump) of an instance; each 32 bytes but the bump."""
+    return canonical((SEED, instance_hash, authority), program)
+
+
+def program_data(program: bytes) -> bytes:
+    """Where the loader keeps the bytes of a program and who may change them."""
+    return canonical((program,), LOADER)[0]
+
+
+def canonical(seeds: tuple[bytes, ...], program: bytes) -> tuple[bytes, int]:
+    """(address, bump): the highest bump that gives no point of the curve is the canonical one.
+    Source: Solana's `find_program_address`.
     """
     for bump in range(255, -1, -1):
-        found = derive((SEED, instance_hash, authority, bytes([bump])), program)
+        found = derive((*seeds, bytes([bump])), program)
         if not is_on_curve(found):
             return found, bump
     raise MalformedError("no bump gives an address")  # one in 2^256
