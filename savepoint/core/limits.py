@@ -68,6 +68,21 @@ ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes fo
 
 # entries of a ledger
 METADATA_BYTES = 256  # bytes of an entry's metadata
+TRANSACTION_BYTES = 1232  # bytes of a transaction: what fits in one packet of IPv6
+BLOCKHASH_HEIGHTS = 150  # blocks in which a transaction that names a blockhash can land
+EMBEDDED_LAMPORTS = 10_000_000_000  # what whoever pays on the embedded ledger has at least
+LEDGER_LAMPORTS = 10**18  # no account can hold more: there are some 6 * 10**17 in all
+LEDGER_REPLY_SECONDS = 10.0  # for one reply of one endpoint, from name look-up to last byte
+LEDGER_CALL_SECONDS = 30.0  # for one question, all attempts at all endpoints included
+LEDGER_REPLY_BYTES = 1 * MIB  # bytes of one reply, before anything is decoded
+LEDGER_RETRY_AFTER_SECONDS = 5 * 60.0  # a longer wait that an endpoint asks for counts as this
+LEDGER_PAUSE_FIRST_SECONDS = 0.5  # upper end of the pause behind a first failure; each doubles it
+LEDGER_PAUSE_LONGEST_SECONDS = 30.0  # and no further than this
+LEDGER_BREAK_FAILURES = 5  # failures in a row; then an endpoint is not asked for …
+LEDGER_BREAK_SECONDS = 60.0  # … this long
+LEDGER_ENDPOINTS = 8  # URLs of one ledger
+LEDGER_URL_CHARS = 2000  # characters of one
+LEDGER_REASON_CHARS = 300  # characters kept of what a ledger says
 
 # hooks (seconds from the start of the process)
 HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
@@ -146,3 +161,14 @@ PUSH_SECONDS = 10 * 60.0  # … to push, …
 AUDIT_SECONDS = 5 * 60.0  # … to hash a transcript anew, …
 REPACK_SECONDS = 10 * 60.0  # … to make few git packs of many
 READ_SECONDS = 5.0  # to ask our own repository something small
+ANCHOR_SECONDS = 40.0  # … to bring an entry one step on
+
+# anchoring
+ANCHOR_POLLS_SECONDS = (0.4, 0.4, 0.8, 1.2)  # pauses between the first looks for a transaction …
+ANCHOR_POLL_SECONDS = 2.0  # … and between all others, for it and for its finality
+ANCHOR_HISTORY_POLLS = 5  # each such look asks for what landed long ago, too
+EXPIRY_MARGIN_HEIGHTS = 5  # blocks behind its last one until a blockhash counts as expired
+FEE_LAMPORTS = 5_000  # for each signature of a transaction
+ENTRY_UNITS = 15_000  # compute units asked for by an entry; measured: below 4,000 …
+FIRST_ENTRY_UNITS = 25_000  # … and, with its account to be made, below 8,000
+SPEND_SECONDS = 24 * 3600  # what may be spent is counted over so long

@@ -90,12 +90,22 @@ def authority(paths: InstancePaths) -> bytes:
     """
     path = paths.authority
     try:
-        numbers = parse(read_private(path, _KEYPAIR_BYTES))
-    except SavepointError as failure:
+        pair = read_keypair(path)
+    except KeyFileError as failure:
         if not os.path.lexists(path) and os.path.isfile(paths.store.root_seed):
             raise KeyFileError(failure.message, hint=_DERIVABLE) from None
-        if isinstance(failure, KeyFileError):
-            raise
+        raise
+    if not paths.slug.endswith(pair[32:36].hex()):
+        raise KeyFileError(f"{path} holds the key of another instance")
+    return pair[:32]
+
+
+def read_keypair(path: str) -> bytes:
+    """The 64 bytes of a Solana keypair file: seed, then public key. Raises KeyFileError."""
+    text = read_private(path, _KEYPAIR_BYTES)
+    try:
+        numbers = parse(text)
+    except SavepointError:
         raise KeyFileError(f"{path} is no Solana keypair file") from None  # its text is secret
     if not isinstance(numbers, list) or len(numbers) != 2 * keys.SEED_BYTES:
         raise KeyFileError(f"{path} is no list of {2 * keys.SEED_BYTES} numbers")
@@ -104,9 +114,7 @@ def authority(paths: InstancePaths) -> bytes:
     pair = bytes(numbers)  # type: ignore[arg-type]  # each was checked just above
     if keys.public_key(pair[:32]) != pair[32:]:
         raise KeyFileError(f"{path}: its two halves do not belong together")
-    if not paths.slug.endswith(pair[32:36].hex()):
-        raise KeyFileError(f"{path} holds the key of another instance")
-    return pair[:32]
+    return pair
 
 
 def read_private(path: str, limit: int) -> bytes:

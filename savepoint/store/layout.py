@@ -27,6 +27,11 @@ class Home(NamedTuple):
         return join(self.path, "hook.log")
 
     @property
+    def installed(self) -> str:
+        """The agent's settings as they were before `install` added to them."""
+        return join(self.path, "installed.json")
+
+    @property
     def lock(self) -> str:
         """Held while a store begins, or a folder changes its store."""
         return join(self.path, "stores.lock")
@@ -93,6 +98,11 @@ class Store(NamedTuple):
         return join(self.path, "outbox.db")
 
     @property
+    def ledger_db(self) -> str:
+        """The embedded ledger: its accounts and transactions."""
+        return join(self.path, "ledger.db")
+
+    @property
     def worker_lock(self) -> str:
         """Held by the worker at work."""
         return join(self.path, "worker.lock")
@@ -101,11 +111,6 @@ class Store(NamedTuple):
     def worker_queue(self) -> str:
         """Held by the one that waits for it to end."""
         return join(self.path, "worker.next")
-
-    @property
-    def ledger(self) -> str:
-        """The embedded ledger, if it is used: SQLite."""
-        return join(self.path, "ledger.db")
 
     @property
     def scratch(self) -> str:
