@@ -179,6 +179,26 @@ class Report(NamedTuple):
         own = [one.hint for one in self._findings() if one.hint and one.verdict is verdict]
         return own[0] if own else _HINTS.get(self.exit_code, "")
 
+    def fresh(self, why: str) -> Report:
+        """VERIFY-4 where there is no trusted head: another witness was asked, and has nothing newer
+        than the index (only a rollback of all of them together would pass).
+        """
+
+        def better(witness: Witness) -> Witness:
+            found = tuple(
+                passed("VERIFY-4", f"{one.detail}; {why}")
+                if one.rule == "VERIFY-4" and one.result == "skipped" and one.hint
+                else one
+                for one in witness.findings
+            )
+            return witness._replace(findings=found)
+
+        checked = tuple(
+            one._replace(witnesses={**one.witnesses, "local": better(one.witnesses["local"])})
+            for one in self.savepoints
+        )
+        return self._replace(chain=better(self.chain), savepoints=checked)
+
     def to_json(self) -> dict[str, Json]:
         """The document of `verify --json`."""
         return {

@@ -45,7 +45,15 @@ def leading_to(repo: Repository, tip: str) -> set[str]:
 
 def by_record(repo: Repository, tip: str) -> dict[str, str]:
     """Record hash → commit, as the trailers of a history say. Raises CommitError, DiskError."""
+    named = records(repo, tip)
+    return {one: commit for commit, one in reversed(named.items()) if one}
+
+
+def records(repo: Repository, tip: str) -> dict[str, str]:
+    """Commit → the record that its trailers name, of `tip` and all that it descends from, newest
+    first; nothing where they name none. Raises CommitError, DiskError.
+    """
     asked = "--format=%H %(trailers:key=Savepoint-Record,valueonly,separator=%x20)"
     log = repo.run("log", "--topo-order", asked, tip, limit=_LOG_BYTES).decode("ascii", "replace")
-    pairs = [line.split(" ") for line in log.split("\n")]
-    return {pair[1]: pair[0] for pair in reversed(pairs) if len(pair) == 2}
+    pairs = [line.split(" ") for line in log.split("\n") if line]
+    return {pair[0]: pair[1] if len(pair) == 2 else "" for pair in pairs}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import verify_git
 from savepoint.core.errors import KeyFileError, RolledBackError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, Witness, passed, tampered, unchecked
+from savepoint.core.verdicts import Finding, Witness, tampered, unchecked
 from savepoint.gitlayer import check, clone, history, remote_url, tip
 from savepoint.gitlayer.checker import Checker, failed
 from savepoint.gitlayer.remote import Remote
@@ -263,18 +263,4 @@ def _freshened(report: Report) -> Report:
     found = [f for one in report.savepoints for f in one.witnesses["git"].findings]
     if not set(verify_git.REMOTE_RULES) <= {one.rule for one in found if one.result == "pass"}:
         return report
-
-    def better(witness: Witness) -> Witness:
-        found = tuple(
-            passed("VERIFY-4", f"{one.detail}; the remote has nothing newer")
-            if one.rule == "VERIFY-4" and one.result == "skipped" and one.hint
-            else one
-            for one in witness.findings
-        )
-        return witness._replace(findings=found)
-
-    checked = tuple(
-        one._replace(witnesses={**one.witnesses, "local": better(one.witnesses["local"])})
-        for one in report.savepoints
-    )
-    return report._replace(chain=better(report.chain), savepoints=checked)
+    return report.fresh("the remote has nothing newer")
