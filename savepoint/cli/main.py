@@ -15,6 +15,7 @@ from savepoint.cli import (
     fsck,
     gc,
     init,
+    install,
     keys,
     serving,
     show,
@@ -34,6 +35,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init.init)
+app.command("install")(install.install)
+app.command("uninstall")(install.uninstall)
 app.command("create")(create.create)
 app.command("list")(listing.list_savepoints)
 app.command("show")(show.show)

@@ -5,6 +5,7 @@
     ├── TranscriptError           1   what the agent wrote cannot be read as a session
     ├── OutputExistsError         1   a file that differs stands where we would write
     ├── SelectorError             1   no savepoint, file or session answers to that name
+    ├── SettingsError             1   the agent's settings are not such that we may change them
     ├── CommitError               1   saved, but not committed to git; the next run does it
     ├── NoStoreError             10   no store for this folder
     ├── BusyError                11   another savepoint process holds the lock
@@ -80,6 +81,12 @@ class SelectorError(SavepointError):
     """Nothing answers to that selector, path or session."""
 
     default_hint = "`savepoint list` shows what there is"
+
+
+class SettingsError(SavepointError):
+    """The agent's settings cannot be read, or not be changed without harm; they are untouched."""
+
+    default_hint = "nothing was changed; put that right, then run the same again"
 
 
 class CommitError(SavepointError):

@@ -38,12 +38,14 @@ class NewFile:
     Use as a context manager: what is not published when the block ends is removed.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, mode: int = FILE_MODE) -> None:
         self._directory = directory
         self._path = os.path.join(directory, TEMPORARY_PREFIX + os.urandom(8).hex())
         self._size = 0
         with _failing(self._path):
             self._fd = os.open(self._path, _CREATE, FILE_MODE)
+            if mode != FILE_MODE:  # of a file of somebody else's, which keeps its own
+                os.fchmod(self._fd, mode)
 
     def __enter__(self) -> Self:
         return self
@@ -106,12 +108,12 @@ def create_exclusive(path: str, data: bytes) -> bool:
     return True
 
 
-def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
+def replace(path: str, data: bytes, *, durable_name: bool = True, mode: int = FILE_MODE) -> None:
     """The file at `path` holds `data`, whole. Without `durable_name` a crash may bring the old
     content back: for what may lag but must never be torn.
     """
     directory, name = os.path.split(path)
-    with NewFile(directory) as new:
+    with NewFile(directory, mode) as new:
         new.write(data)
         new.replace(name)
     if durable_name:
@@ -229,6 +231,11 @@ def remove_folder(path: str) -> None:
             _remove_quietly(os.path.join(folder, name))
         for name in folders:
             _remove_folder_quietly(os.path.join(folder, name))
+    _remove_folder_quietly(path)
+
+
+def remove_empty_folder(path: str) -> None:
+    """Remove a folder that we made and that nobody has put anything into since."""
     _remove_folder_quietly(path)
 
 
