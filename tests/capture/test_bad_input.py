@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from tests.fault.scene import Fired
 
-SECONDS = 10  # far more than any save here takes: what lasts longer hangs
+SECONDS = 19  # far more than any save here takes: what lasts longer would be cut off
 
 
 @pytest.fixture

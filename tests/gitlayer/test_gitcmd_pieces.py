@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def soon() -> float:
-    return time.monotonic() + 10
+    return time.monotonic() + 30
 
 
 def test_pieces_arrive_in_order_and_are_made_when_wanted(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_piece_that_cannot_be_made_ends_git(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(RuntimeError):
         running.finish(soon())
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)  # it was reaped
 

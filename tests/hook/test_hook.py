@@ -13,7 +13,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.store import journal
-from tests.fault.scene import HOOK, Fired, Scene, run, session_id
+from tests.fault.scene import HOOK, Fired, Scene, hook, run, session_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,9 +149,9 @@ def test_control_characters_do_not_reach_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_stdin_that_is_never_closed(scene: Scene, event: str) -> None:
-    """It is not waited for when the payload is whole: SessionEnd has but one second."""
+    """Nobody waits for its end when the payload is whole: SessionEnd has but one second."""
     process = subprocess.Popen(
-        [*HOOK, event],
+        hook(event),
         cwd=scene.project,
         env=scene.environment(),
         stdin=subprocess.PIPE,
@@ -340,7 +340,7 @@ def test_a_deadline_ends_it_and_the_next_save_finishes(
     git = Hanging(scene)
     holder = Holder(scene)
     begun = time.monotonic()
-    assert scene.fire(event=event, env=git.environment).is_quiet
+    assert scene.fire(event=event, env=git.environment, hurried=True).is_quiet
     assert time.monotonic() - begun < seconds + 30
     holder.release()
     git.assert_gone()

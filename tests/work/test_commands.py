@@ -135,8 +135,8 @@ def test_a_remote_that_does_not_answer_is_30(work: Working, tmp_path: Path) -> N
         work.scene.good("config", "remote", f"https://127.0.0.1:{server.getsockname()[1]}/x.git")
         _created(work)
         began = time.monotonic()
-        code, err = _hint(work, "sync", "--timeout", "1.5")
-        assert time.monotonic() - began < 6
+        code, err = _hint(work, "sync", "--timeout", "3")
+        assert time.monotonic() - began < 30
     assert code == 30
     assert "out of time" in err
 
@@ -146,12 +146,12 @@ def test_sync_waits_for_a_remote_that_comes_back(work: Working, tmp_path: Path) 
     work.bare.path.rename(tmp_path / "unplugged.git")
     began = time.monotonic()
     assert work.scene("sync", "--wait", "--timeout", "3").code == 30
-    assert 2 < time.monotonic() - began < 12
+    assert 2 < time.monotonic() - began < 40
     if os.fork() == 0:
         time.sleep(1)
         (tmp_path / "unplugged.git").rename(work.bare.path)
         os._exit(0)
-    work.scene.good("sync", "--wait", "--timeout", "20")
+    work.scene.good("sync", "--wait", "--timeout", "40")
     os.wait()
     work.check_pushed(seq)
 

@@ -17,6 +17,8 @@ from savepoint.work.outbox import Outbox
 from tests.work import scene
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint.core.errors import SavepointError
     from savepoint.store.layout import Store
     from savepoint.work.worker import Done
@@ -39,7 +41,7 @@ class Fake:
         return [Job(self.name, "a", 1, 0)] if self.failures else []
 
     def do(self, _store: Store, _job: Job, _around: Surroundings, deadline: float) -> None:
-        self.deadlines.append(deadline - time.monotonic())
+        self.deadlines.append(deadline)
         failure = self.failures.pop(0)
         if failure is not None:
             self.failures.insert(0, failure) if failure.retry is False else None
@@ -81,7 +83,7 @@ def test_a_failure_is_tried_again_after_a_pause(
     kind = Fake("push", RemoteUnreachableError("away"), None)
     began = time.monotonic()
     assert _names(_run(store, kind)) == [("push", "remote_unreachable"), ("push", "done")]
-    assert 0.5 < time.monotonic() - began < 6
+    assert time.monotonic() - began > 0.5
     assert outbox.attempts(store, [Job("push", "a", 1, 0)]) == [None]
 
 
@@ -90,7 +92,7 @@ def test_what_will_not_succeed_by_itself_ends_the_worker(store: Store) -> None:
     kind = Fake("push", PushRefusedError("no"))
     assert _names(_run(store, kind)) == [("push", "push_refused")]
     assert _names(_run(store, kind)) == []
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15, "neither waited until its life was over"
 
 
 def test_one_job_that_fails_holds_no_other_up(store: Store) -> None:
@@ -99,12 +101,12 @@ def test_one_job_that_fails_holds_no_other_up(store: Store) -> None:
 
 
 def test_an_attempt_has_a_deadline_within_the_worker_s(store: Store) -> None:
-    kind = Fake("push", None)
-    _run(store, kind, seconds=20)
-    short = Fake("push", None)
-    _run(store, short, seconds=2)
-    assert kind.deadlines == [pytest.approx(5, abs=0.5)]
-    assert short.deadlines == [pytest.approx(2, abs=0.5)]
+    for life, expected in ((20, Fake.seconds), (4, 4)):
+        kind = Fake("push", None)
+        began = time.monotonic()
+        _run(store, kind, seconds=life)
+        (deadline,) = kind.deadlines
+        assert began + expected <= deadline <= time.monotonic() + expected
 
 
 def test_a_worker_s_life_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,7 @@ def test_a_worker_s_life_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatc
     kind = Fake("push", *(RemoteUnreachableError("away") for _ in range(50)))
     began = time.monotonic()
     _run(store, kind, seconds=2)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 30
 
 
 def test_sync_tries_at_once_what_was_put_off(store: Store) -> None:
@@ -135,12 +137,27 @@ def test_sync_does_not_work_beside_a_worker(store: Store, monkeypatch: pytest.Mo
 def test_of_three_workers_one_works_one_waits_and_one_leaves(store: Store) -> None:
     with Lock(store.worker_lock, time.monotonic()):
         waiting = scene.start(store)
-        time.sleep(1)
+        _until(lambda: _is_held(store.worker_queue))
         began = time.monotonic()
         assert _run(store, Fake("push", None)) == []
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 15, "it has left, and not waited until its life was over"
         assert waiting.poll() is None
-    assert waiting.wait(10) == 0
+    assert waiting.wait(scene.SECONDS) == 0
+
+
+def _until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + scene.SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _is_held(path: str) -> bool:
+    try:
+        with Lock(path, 0.0):
+            return False
+    except BusyError:
+        return True
 
 
 def test_a_worker_that_only_waits_makes_way_for_one_that_was_started_since(
@@ -152,13 +169,13 @@ def test_a_worker_that_only_waits_makes_way_for_one_that_was_started_since(
     failing = Fake("first", *(RemoteUnreachableError("away") for _ in range(9)))
     sleeping = context.Process(target=_run, args=(store, failing), kwargs={"seconds": 50})
     sleeping.start()
-    time.sleep(1)
+    _until(lambda: outbox.attempts(store, [Job("first", "a", 1, 0)])[0])
     it.saved(1)
     began = time.monotonic()
     assert scene.run(store).returncode == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     it.check_pushed()
-    sleeping.join(5)
+    sleeping.join(scene.SECONDS)
     assert sleeping.exitcode == 0
 
 
