@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from solders.instruction import AccountMeta, Instruction
 from solders.system_program import ID as SYSTEM_PROGRAM
 
+from savepoint.core.accounts import SEED as PROGRAM_SEED
+from savepoint.core.entry import ACCOUNT_BYTES
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
     from solders.pubkey import Pubkey
 
 __all__ = ["ACCOUNT_BYTES", "ERRORS", "PROGRAM_SEED", "Body", "append", "elf", "initialise"]
-
-PROGRAM_SEED = b"gabriel-consciousness"
-ACCOUNT_BYTES = 465
 
 _INITIALISE = 0
 _APPEND = 1
