@@ -68,6 +68,10 @@ ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes fo
 
 # entries of a ledger
 METADATA_BYTES = 256  # bytes of an entry's metadata
+LEDGER_LOOKS = 3  # further ones at an account that is older than what was seen: an endpoint may lag
+LEDGER_LOOK_SECONDS = 2.0  # between two of them
+LEDGER_VERIFY_SECONDS = 60.0  # for all that one command asks a ledger
+PROOF_BYTES = 64 * MIB  # bytes of a proof: some 700 for each record that leads to the anchored one
 TRANSACTION_BYTES = 1232  # bytes of a transaction: what fits in one packet of IPv6
 BLOCKHASH_HEIGHTS = 150  # blocks in which a transaction that names a blockhash can land
 EMBEDDED_LAMPORTS = 10_000_000_000  # what whoever pays on the embedded ledger has at least
@@ -79,7 +83,9 @@ LEDGER_RETRY_AFTER_SECONDS = 5 * 60.0  # a longer wait that an endpoint asks for
 LEDGER_PAUSE_FIRST_SECONDS = 0.5  # upper end of the pause behind a first failure; each doubles it
 LEDGER_PAUSE_LONGEST_SECONDS = 30.0  # and no further than this
 LEDGER_BREAK_FAILURES = 5  # failures in a row; then an endpoint is not asked for …
-LEDGER_BREAK_SECONDS = 60.0  # … this long
+LEDGER_BREAK_SECONDS = 10.0  # … this long
+LEDGER_ATTEMPTS = 3  # at one question, for each endpoint
+LEDGER_WITNESSES = 2  # endpoints that must agree about what is finalized, where there are so many
 LEDGER_ENDPOINTS = 8  # URLs of one ledger
 LEDGER_URL_CHARS = 2000  # characters of one
 LEDGER_REASON_CHARS = 300  # characters kept of what a ledger says

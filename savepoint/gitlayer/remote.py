@@ -64,6 +64,7 @@ class Remote(NamedTuple):
     repo: Repository
     url: RemoteUrl
     ssh: str  # the command that git runs for ssh
+    below: str = BRANCHES  # where it has the branches of instances; a clone has them elsewhere
 
     @classmethod
     def of(cls, repo: Repository, url: RemoteUrl) -> Remote:
@@ -79,15 +80,15 @@ class Remote(NamedTuple):
 
     def tips(self, slug: str = "*") -> dict[str, str]:
         """Slug → commit of the branches that the remote has. Raises RemoteUnreachableError."""
-        pattern = f"{BRANCHES}/{slug}"
+        pattern = f"{self.below}/{slug}"
         result = self._run(("ls-remote", self.url.text, pattern), limits.REMOTE_ANSWER_SECONDS)
         if not result.ok:
             raise self._unreachable(result)
         found = [line.partition("\t") for line in result.out.decode("utf-8", "replace").split("\n")]
         return {
-            name.removeprefix(f"{BRANCHES}/"): commit
+            name.removeprefix(f"{self.below}/"): commit
             for commit, _, name in found
-            if name.startswith(f"{BRANCHES}/") and len(commit) == ID_DIGITS
+            if name.startswith(f"{self.below}/") and len(commit) == ID_DIGITS
         }
 
     def push(self, slug: str, commit: str, size: int) -> None:
@@ -110,7 +111,7 @@ class Remote(NamedTuple):
         """
         place = f"{_SEEN}/{commit}"
         options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
-        refspec = f"{repository.branch(slug)}:{place}"  # no `+`: never over another commit
+        refspec = f"{self.below}/{slug}:{place}"  # no `+`: never over another commit
         command = ("fetch", *options, "--no-auto-maintenance", self.url.text, refspec)
         result = self._run(command, limits.FETCH_SECONDS)
         if any(words in result.err for words in _HOSTILE):

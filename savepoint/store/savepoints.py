@@ -132,7 +132,7 @@ def instance_named(store: Store, name: str) -> InstancePaths:
     """
     known = {one: name_of(one) for one in instances(store)}
     found = [one for one, own in known.items() if name in (one.slug, own)]
-    found = found or [one for one, own in known.items() if not own and _is_of(one.slug, name)]
+    found = found or [one for one, own in known.items() if not own and is_named(one.slug, name)]
     if len(found) == 1:
         return found[0]
     there = ", ".join(f"{own} ({one.slug})" if own else one.slug for one, own in known.items())
@@ -140,8 +140,10 @@ def instance_named(store: Store, name: str) -> InstancePaths:
     raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
 
 
-def _is_of(slug: str, name: str) -> bool:
-    """Can an instance of that name have that slug, whatever its key is?"""
+def is_named(slug: str, name: str) -> bool:
+    """Is that its slug, or can an instance of that name have it, whatever its key is?"""
+    if slug == name:
+        return True
     try:
         wanted = Instance.parse(name).slug(bytes(_SLUG_KEY_BYTES))
     except MalformedError:
