@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core import verify, verify_git
+from savepoint.core import verify, verify_chain, verify_git
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 
 
-LISTS = [(verify, verify.LOCAL_RULES), (verify_git, verify_git.GIT_RULES)]
+LISTS = [
+    (verify, verify.LOCAL_RULES),
+    (verify_git, verify_git.GIT_RULES),
+    (verify_chain, verify_chain.CHAIN_RULES),
+]
 
 
 @pytest.mark.parametrize(("module", "expected"), LISTS)
