@@ -6,13 +6,8 @@ A TransactionError is a name, or a name with details: "BlockhashNotFound", {"Ins
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import limits
 from savepoint.core.ledger import Failure
-
-if TYPE_CHECKING:
-    from savepoint.core.strict_json import Json
 
 # Whoever pays is not there (AccountNotFound), or has too little.
 _FUNDS = {"AccountNotFound", "InsufficientFundsForFee", "InsufficientFundsForRent"}
@@ -21,7 +16,7 @@ _SYSTEM_TOO_LITTLE = 1  # of the system program: a transfer of more than there i
 _PAYER_TOO_POOR = 1011  # of ours: less than the account's rent
 
 
-def classify(error: Json) -> Failure:
+def classify(error: object) -> Failure:
     """`error`: the `err` of a status or of a simulation; anything is accepted."""
     name, details = _named(error)
     if name == "InstructionError" and isinstance(details, list) and len(details) == 2:
@@ -35,7 +30,7 @@ def classify(error: Json) -> Failure:
     return Failure("other", None, _text(error))
 
 
-def _of_instruction(error: Json) -> Failure:
+def _of_instruction(error: object) -> Failure:
     from anchor_service.program.instructions import ERRORS
 
     name, details = _named(error)
@@ -50,13 +45,14 @@ def _of_instruction(error: Json) -> Failure:
     return Failure(kind, details, ": ".join(ERRORS[details]))
 
 
-def _named(error: Json) -> tuple[str, Json]:
+def _named(error: object) -> tuple[str, object]:
     if isinstance(error, str):
         return error, None
     if isinstance(error, dict) and len(error) == 1:
-        return next(iter(error.items()))
+        ((name, details),) = error.items()
+        return str(name), details
     return "", None
 
 
-def _text(error: Json) -> str:
+def _text(error: object) -> str:
     return str(error)[: limits.LEDGER_REASON_CHARS]

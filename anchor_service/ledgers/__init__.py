@@ -28,4 +28,7 @@ def open_ledger(
         if store is None:
             raise UsageError("the embedded ledger belongs to a store, and there is none here")
         return EmbeddedLedger(store.ledger_db, program or PROGRAM)
-    raise UsageError(f"{choice!r} cannot be opened yet; deadline {deadline}")
+    from anchor_service.ledgers.clusters import cluster
+    from anchor_service.ledgers.rpc import RpcLedger
+
+    return RpcLedger(cluster(choice), deadline)

@@ -98,6 +98,7 @@ SESSION_SECONDS = 2.0  # SessionStart and Stop
 SESSION_END_SECONDS = 1.0
 ALARM_MARGIN_SECONDS = 0.1  # what waits by itself gives up this long before the hook is ended
 GIT_RESERVE_SECONDS = 0.5  # git is killed this long before the hook would be
+PROGRESS_BYTES = 64 * MIB  # of a transcript, looked through to judge whether it is to be saved
 STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
 STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
 
@@ -177,4 +178,5 @@ EXPIRY_MARGIN_HEIGHTS = 5  # blocks behind its last one until a blockhash counts
 FEE_LAMPORTS = 5_000  # for each signature of a transaction
 ENTRY_UNITS = 15_000  # compute units asked for by an entry; measured: below 4,000 …
 FIRST_ENTRY_UNITS = 25_000  # … and, with its account to be made, below 8,000
+PAYER_RESERVE_LAMPORTS = 2_000_000  # with so much left, the rent of a payer's account is no matter
 SPEND_SECONDS = 24 * 3600  # what may be spent is counted over so long
