@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
-pytest_plugins = ["tests.counted_skips"]
+pytest_plugins = ["tests.counted_skips", "tests.ledger.validator"]
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared"
@@ -124,6 +124,18 @@ def loop_mount() -> None:
         and _works("losetup", "--find")
     ):
         _lacking("a loop-mounted ext4")
+
+
+@pytest.fixture(scope="session")
+def validator_program() -> Path:
+    """The real `solana-test-validator`: SOLANA_TEST_VALIDATOR (from the project's root), PATH,
+    ../shared/bin.
+    """
+    named = os.environ.get("SOLANA_TEST_VALIDATOR")
+    if named:
+        return PROJECT / named
+    found = Path(shutil.which("solana-test-validator") or SHARED / "bin/solana-test-validator")
+    return found if found.exists() else _lacking("solana-test-validator")
 
 
 def _works(*command: str) -> bool:
