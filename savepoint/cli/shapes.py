@@ -190,7 +190,7 @@ class Status(_Shape):
 class SyncJob(_Shape):
     """A job of the worker. `key`: the slug of an instance, the key of a session, or repo.git."""
 
-    kind: Literal["save", "commit", "push", "audit", "repack"]
+    kind: Literal["save", "commit", "push", "anchor", "audit", "repack"]
     key: str
     seq: int | None
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import accepting, options, place, terminal
+from savepoint.cli import accepting, anchoring, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DeadlineError, SavepointError, UsageError
 from savepoint.gitlayer import remote_url
-from savepoint.work import log, worker
-from savepoint.work.kinds import for_git
+from savepoint.work import worker
 
 if TYPE_CHECKING:
     from savepoint.cli.accepting import Acceptance
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from savepoint.work.worker import Done
 
 PENDING = 3  # exit code: nothing failed, and not all is done
-_WORST_FIRST = (22, 30)  # exit codes of failures; then as they came
+_WORST_FIRST = (22, 30, 31)  # exit codes of failures; then as they came
 
 
 def sync(
@@ -43,14 +42,14 @@ def sync(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Commit and push what is left, now, and show how it goes."""
+    """Commit, push and anchor what is left, now, and show how it goes."""
     if timeout is not None and not timeout > 0:
         raise UsageError("--timeout is a number of seconds above 0")
     at = place.find(project)
     until = time.monotonic() + (timeout or limits.COMMAND_SECONDS)
     accepted = accepting.accept(at, until) if accept_remote else []
     with terminal.progress("pushing") as progress:
-        ran = _Rounds(at, for_git(progress), until, wait=wait)
+        ran = _Rounds(at, anchoring.all_kinds(progress, look=True), until, wait=wait)
         ran.run()
     ran.raise_failure()
     shown: dict[str, Json] = {
@@ -81,6 +80,7 @@ class _Rounds:
         self.done: list[Done] = []
         self.left: list[Job] = []
         self._failed: list[SavepointError] = []
+        self._again: list[float | None] = []  # when there may be news of what is under way
 
     def run(self) -> None:
         """Raises BusyError, MalformedError, DiskError."""
@@ -94,8 +94,10 @@ class _Rounds:
                 continue
             if not self._wait or not all(one.retry for one in self._failed):
                 return
-            time.sleep(max(0.0, min(pause, self._until - time.monotonic())))
-            pause = min(2 * pause, limits.SYNC_LONGEST_PAUSE_SECONDS)
+            soon = min((one for one in self._again if one is not None), default=pause)
+            time.sleep(max(0.0, min(soon, self._until - time.monotonic())))
+            if self._failed:
+                pause = min(2 * pause, limits.SYNC_LONGEST_PAUSE_SECONDS)
 
     def raise_failure(self) -> None:
         """The worst of what failed last; the others are told beside it. That the time was too short
@@ -116,15 +118,16 @@ class _Rounds:
                 self._at.store, self._kinds, self._around, until=self._until, tell=self._tell
             )
         except BusyError as failure:  # a worker is at it
-            self._failed = [failure]
+            self._failed, self._again = [failure], []
             return False
         self._failed = [one.failure for one in tried if one.failure is not None]
-        finished = [one for one in tried if one.failure is None]
+        self._again = [one.again for one in tried]
+        finished = [one for one in tried if one.failure is None and one.again is None]
         self.done += finished
         return bool(finished)
 
     def _tell(self, done: Done) -> None:
-        log.told(self._at.store, done, self._around)
+        anchoring.told(self._at.store, done, self._around)
 
     def _owed(self) -> list[Job]:
         return [job for kind in self._kinds for job in kind.owed(self._at.store, self._around)]
@@ -147,10 +150,19 @@ def _print(at: place.Place, accepted: list[Acceptance], ran: _Rounds) -> None:
     where = remote_url.parse(at.config.remote, "/").shown if at.config.remote else ""
     for job in pushed:
         terminal.say(f"pushed up to savepoint {job.seq} of {job.key} to {where}")
+    anchored = [one.job for one in ran.done if one.job.kind == anchoring.NAME]
+    for job in anchored:
+        terminal.say(f"anchored up to savepoint {job.seq} of {job.key} on {_ledger(at)}")
     for job in ran.left:
         terminal.say(f"left: {job.kind} of {job.key}", "yellow")
-    if not pushed and not ran.left:
+    if not pushed and not anchored and not ran.left:
         told = f"{where} has everything" if where else "everything is committed"
         terminal.say(told)
     if not where:
         terminal.note("there is no remote; `savepoint config remote URL` chooses one")
+
+
+def _ledger(at: place.Place) -> str:
+    from savepoint.cli import ledger_config
+
+    return ledger_config.without_secrets(at.config.ledger or "")

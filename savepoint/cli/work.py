@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.capture import surroundings
+from savepoint.cli import anchoring
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.store.layout import Home
-from savepoint.work import log, worker
+from savepoint.work import worker
 from savepoint.work.jobs import Surroundings
-from savepoint.work.kinds import for_git
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -35,7 +35,11 @@ def main() -> int:
     until = time.monotonic() + limits.WORKER_LIFE_SECONDS
     try:
         worker.run(
-            store, for_git(), around, until=until, tell=lambda done: log.told(store, done, around)
+            store,
+            anchoring.all_kinds(),
+            around,
+            until=until,
+            tell=lambda done: anchoring.told(store, done, around),
         )
     except SavepointError as failure:
         return failure.exit_code

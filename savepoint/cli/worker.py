@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import anchoring, options, place, terminal
 from savepoint.core.errors import BusyError, UsageError
 from savepoint.store.locks import Lock
 from savepoint.work import outbox
-from savepoint.work.kinds import for_git
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
@@ -30,7 +29,7 @@ def worker(
         raise UsageError("a worker starts by itself", hint="`savepoint worker --status` shows it")
     at = place.find(project)
     around = place.around()
-    owed = [job for kind in for_git() for job in kind.owed(at.store, around)]
+    owed = [job for kind in anchoring.all_kinds() for job in kind.owed(at.store, around)]
     attempts = outbox.attempts(at.store, owed)
     running = is_running(at.store)
     now = int(time.time())

@@ -120,6 +120,13 @@ def instance(paths: InstancePaths) -> str:
     return known.instance
 
 
+def is_retired(paths: InstancePaths) -> bool:
+    """Is the last record that the key signs nothing more? Raises DiskError."""
+    tail, _ = _read_end(paths.index_file)
+    last = _parse(chain.last_line(tail)[0])
+    return last is not None and last.kind == "retire"
+
+
 def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None:
     """The newest savepoint of a session and its offset, for a session whose cache is gone."""
     data = read(paths)

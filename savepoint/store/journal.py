@@ -43,6 +43,14 @@ def became(paths: InstancePaths, now: int, seq: int, event: str, error: str) -> 
     continuity(paths, now, f"savepoint {seq}: {event}{': ' if error else ''}{error}")
 
 
+def anchored(paths: InstancePaths, now: int, seq: int, where: dict[str, Json]) -> None:
+    """A savepoint is on a ledger, finalized: a line in both logs. Raises DiskError."""
+    event = "BLOCKCHAIN_VERIFIED"
+    told: dict[str, Json] = {"seq": seq, "timestamp": spelling.time_text(now), "event": event}
+    durable.append_log(paths.status_log, dump({**told, **where}) + b"\n")
+    continuity(paths, now, f"savepoint {seq}: {event} on {where['ledger']}, slot {where['slot']}")
+
+
 def hook(home: Home, now: int, members: dict[str, Json]) -> None:
     """A fire that found no store: `init` catches it up, also if it is what makes the home.
 

@@ -48,6 +48,27 @@ class TrustedHead(NamedTuple):
         """With `seq` and its hash, if that is higher."""
         return self._replace(seq=seq, record=record_hash) if seq > self.seq else self
 
+    def entry_seen(self, genesis: str) -> int:
+        """Sequence of the newest finalized entry on the cluster of that genesis hash; 0: none."""
+        match self.ledgers.get(genesis):
+            case {"seq": int(seq)}:
+                return seq
+        return 0
+
+    def with_entry(self, genesis: str, seq: int, entry_hash: str) -> TrustedHead:
+        """With a finalized entry of the cluster of that genesis hash (base58), if it is newer. A
+        ledger was asked, so a head that was made anew counts again.
+        """
+        known = self._replace(recreated=False)
+        if seq <= self.entry_seen(genesis):
+            return known
+        return known._replace(ledgers={**self.ledgers, genesis: {"seq": seq, "entry": entry_hash}})
+
+    def without_ledger(self, genesis: str) -> TrustedHead:
+        """The owner chose another program there, whose account begins at 1."""
+        kept = {name: one for name, one in self.ledgers.items() if name != genesis}
+        return self._replace(ledgers=kept)
+
     def save(self, paths: InstancePaths) -> None:
         """Write it. It may lag after a crash, so its directory is not synced; it is never torn."""
         durable.replace(paths.trusted, dump(self.to_json()) + b"\n", durable_name=False)

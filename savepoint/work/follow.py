@@ -29,7 +29,7 @@ def follow(
         from savepoint.work import push_wait
 
         return push_wait.wait_for_push(saved.paths, seq, around, push_wait.give_up(chosen, started))
-    is_owed = chosen.remote is not None or saved.commit is None
+    is_owed = (chosen.remote, chosen.ledger) != (None, None) or saved.commit is None
     session = str(saved.record.body["session_id"])
     if is_owed or seq % limits.REPACK_GIT_PACKS == 0 or sessions.is_unaudited(store, session):
         start.start(store, around)

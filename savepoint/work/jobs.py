@@ -31,7 +31,7 @@ class Surroundings(NamedTuple):
 class Job(NamedTuple):
     """One thing that is owed."""
 
-    kind: str  # save, commit, push, audit, repack
+    kind: str  # save, commit, push, anchor, audit, repack
     key: str  # an instance's slug or a session's key: with `kind`, its identity
     seq: int | None  # the newest savepoint that it is about
     since: int  # Unix seconds
@@ -51,7 +51,8 @@ class Kind(Protocol):
     def owed(self, store: Store, around: Surroundings) -> list[Job]:
         """What is owed now. Raises SavepointError."""
 
-    def do(self, store: Store, job: Job, around: Surroundings, deadline: float) -> None:
-        """Try once, until `deadline` of time.monotonic(). Raises SavepointError: `retry` says
-        whether the same can succeed later by itself.
+    def do(self, store: Store, job: Job, around: Surroundings, deadline: float) -> float | None:
+        """Try once, until `deadline` of time.monotonic(). None: done; else seconds until there may
+        be news of what is under way, so that nothing else waits for it. Raises SavepointError:
+        `retry` says whether the same can succeed later by itself.
         """

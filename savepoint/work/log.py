@@ -20,7 +20,7 @@ _OF_AN_INSTANCE = ("commit", "push")  # jobs whose key is a slug
 
 def told(store: Store, done: Done, around: Surroundings) -> None:
     """A line about one attempt. What cannot be logged is not: nothing hangs on it."""
-    job, failure = done
+    job, failure = done.job, done.failure
     now = int(time.time())
     with suppress(SavepointError):
         if job.kind in _OF_AN_INSTANCE and job.seq is not None:

@@ -24,6 +24,7 @@ class Done(NamedTuple):
 
     job: Job
     failure: SavepointError | None
+    again: float | None = None  # seconds until there may be news: it is under way, not done
 
 
 def run(
@@ -82,6 +83,7 @@ class _Loop:
         self._until = until
         self._tell = tell
         self._box = box
+        self._under_way: dict[tuple[str, str], float] = {}  # time.monotonic() of the next look
 
     def run(self) -> None:
         while time.monotonic() < self._until:
@@ -111,25 +113,30 @@ class _Loop:
         soonest = None
         for kind in self._kinds:  # in order: what is saved can be committed, then pushed
             for job in kind.owed(self._store, self._around):
-                tried = self._box.attempt(job)
-                if tried is None or tried.next_at <= time.time():
+                if self._left(job) <= 0:
                     self.attempt(kind, job)
-                    tried = self._box.attempt(job)
-                left = (
-                    max(1.0, tried.next_at - time.time()) if tried else limits.WORKER_AGAIN_SECONDS
-                )
+                left = max(limits.WORKER_AGAIN_SECONDS, self._left(job))
                 soonest = left if soonest is None else min(soonest, left)
         return soonest
+
+    def _left(self, job: Job) -> float:
+        """Seconds until the job is due."""
+        tried = self._box.attempt(job)
+        if tried is not None and tried.next_at > time.time():
+            return max(1.0, tried.next_at - time.time())
+        return self._under_way.get((job.kind, job.key), 0.0) - time.monotonic()
 
     def attempt(self, kind: Kind, job: Job) -> Done:
         deadline = min(self._until, time.monotonic() + kind.seconds)
         try:
-            kind.do(self._store, job, self._around, deadline)
+            again = kind.do(self._store, job, self._around, deadline)
         except SavepointError as failure:
             self._box.failed(job, failure, int(time.time()))
             done = Done(job, failure)
         else:
             self._box.done(job)
-            done = Done(job, None)
-        self._tell(done)
+            done = Done(job, None, again)
+        self._under_way[job.kind, job.key] = time.monotonic() + (done.again or 0.0)
+        if done.again is None:
+            self._tell(done)
         return done

@@ -1,0 +1,178 @@
+"""Table `submissions` of outbox.db: one row for each savepoint that is, or is to be, an entry.
+
+A transaction is in it, synced to disk, before it is sent: whoever dies behind that sends the same
+bytes again. Lost, it is rebuilt from the account (anchor_service/recovery.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Self
+
+from savepoint.core import limits
+from savepoint.core.errors import DiskError
+from savepoint.core.named import NamedTuple
+from savepoint.store import durable
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from savepoint.store.layout import Store
+
+# A savepoint is QUEUED as long as nothing is signed for it that may still land; it may lack a row.
+QUEUED = "QUEUED"
+PREPARED = "PREPARED"  # signed and on disk; perhaps sent
+SENT = "SENT"  # an endpoint took it
+SEEN = "SEEN"  # in a block
+LANDED = "LANDED"  # in a block that most have voted for
+VERIFIED = "VERIFIED"  # the account was read back, finalized, and holds our entry
+RECONCILE = "RECONCILE"  # what became of it is for the finalized account to say
+CONFLICT = "CONFLICT"  # the account holds an entry that is not ours
+PAUSED_FUNDS = "PAUSED_FUNDS"  # the payer could not pay
+ORPHANED = "ORPHANED_BY_RESET"  # its cluster began anew
+
+OPEN = (PREPARED, SENT, SEEN, LANDED, RECONCILE, CONFLICT, PAUSED_FUNDS)
+_OPEN = ", ".join(f"'{state}'" for state in OPEN)
+
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS submissions(
+    slug TEXT NOT NULL, ledger TEXT NOT NULL, genesis TEXT NOT NULL, program TEXT NOT NULL,
+    account TEXT NOT NULL, entry_seq INTEGER NOT NULL, kind INTEGER NOT NULL,
+    record_seq INTEGER NOT NULL, record TEXT NOT NULL, entry TEXT NOT NULL, claim BLOB NOT NULL,
+    state TEXT NOT NULL, attempt INTEGER NOT NULL, raw BLOB NOT NULL, signature BLOB NOT NULL,
+    blockhash BLOB NOT NULL, last_valid_height INTEGER NOT NULL, slot INTEGER NOT NULL,
+    expired_slot INTEGER NOT NULL, since INTEGER NOT NULL, changed INTEGER NOT NULL,
+    spent INTEGER NOT NULL, planned INTEGER NOT NULL, error TEXT NOT NULL,
+    PRIMARY KEY(slug, genesis, program, record)
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS one_open ON submissions(slug, genesis, program)
+    WHERE state IN ({_OPEN});
+"""
+
+
+class Submission(NamedTuple):
+    """One row. A savepoint has at most one for each life of a cluster, hence at most one entry."""
+
+    slug: str  # of the instance
+    ledger: str  # as the owner chose it
+    genesis: str  # base58, as all keys here
+    program: str
+    account: str
+    entry_seq: int
+    kind: int  # of the entry, core/entry.py
+    record_seq: int
+    record: str  # its hash
+    entry: str  # entry hash
+    claim: bytes  # bytes 32 to 144 of the account, then the metadata
+    state: str = QUEUED
+    attempt: int = 0  # how often it was signed
+    raw: bytes = b""  # the transaction
+    signature: bytes = b""  # 64 bytes, of the transaction
+    blockhash: bytes = b""
+    last_valid_height: int = 0
+    slot: int = 0  # the highest that the ledger was seen at
+    expired_slot: int = 0  # of a bank that was seen when the blockhash had expired; 0: it has not
+    since: int = 0  # Unix seconds
+    changed: int = 0  # of the state
+    spent: int = 0  # lamports, for what has landed
+    planned: int = 0  # lamports that the transaction under way will cost
+    error: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """May a transaction of it still land, or is something to be decided?"""
+        return self.state in OPEN
+
+
+_NAMES = ", ".join(Submission._fields)
+# Not OR REPLACE: that would drop another row that is under way instead of refusing this one.
+_PUT = (
+    f"INSERT INTO submissions({_NAMES}) VALUES ({', '.join('?' * len(Submission._fields))}) "  # noqa: S608  # names of our own
+    "ON CONFLICT(slug, genesis, program, record) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in Submission._fields)
+)
+
+
+class Queue:
+    """The table, open for the one worker that holds the store's worker lock."""
+
+    def __init__(self, store: Store) -> None:
+        self._path = store.outbox
+
+    def __enter__(self) -> Self:
+        try:
+            self._db = sqlite3.connect(self._path, timeout=limits.LOCK_WAIT_SECONDS)
+            os.chmod(self._path, durable.FILE_MODE)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")  # NORMAL loses commits in a power cut
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error as failure:
+            raise DiskError(f"{self._path}: {failure}") from failure
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def put(self, row: Submission) -> Submission:
+        """Write it, durable when this returns; the row of the same savepoint is replaced."""
+        try:
+            with self._db:
+                self._db.execute(_PUT, tuple(row))
+        except sqlite3.Error as failure:
+            raise DiskError(f"{self._path}: {failure}") from failure
+        return row
+
+    def rows(self, slug: str) -> list[Submission]:
+        """All of an instance, oldest first."""
+        try:
+            return _rows(self._db, slug)
+        except sqlite3.Error as failure:
+            raise DiskError(f"{self._path}: {failure}") from failure
+
+    def spent_since(self, moment: int) -> int:
+        """Lamports of the whole store, with what is under way. moment: Unix seconds."""
+        asked = "SELECT coalesce(sum(spent + planned), 0) FROM submissions WHERE changed >= ?"
+        return int(self._db.execute(asked, (moment,)).fetchone()[0])
+
+
+def rows(store: Store, slug: str) -> list[Submission]:
+    """As a worker at work left them, for people who ask meanwhile; nothing where there is none."""
+    if not os.path.exists(store.outbox):
+        return []
+    try:
+        with closing(sqlite3.connect(f"file:{store.outbox}?mode=ro", uri=True, timeout=1)) as db:
+            return _rows(db, slug)
+    except sqlite3.Error:  # damaged, or without the table: nothing was anchored from here
+        return []
+
+
+def _rows(db: sqlite3.Connection, slug: str) -> list[Submission]:
+    asked = f"SELECT {_NAMES} FROM submissions WHERE slug = ? ORDER BY since, entry_seq"  # noqa: S608  # names of our own
+    return [Submission(*row) for row in db.execute(asked, (slug,))]
+
+
+def newest_verified(
+    found: list[Submission], ledger: str, program: str | None = None
+) -> Submission | None:
+    """The row that the cursor of an instance stands at: its savepoint and all before it are
+    anchored. program: base58, None for any.
+    """
+    good = [
+        one
+        for one in found
+        if one.state == VERIFIED and one.ledger == ledger and program in (None, one.program)
+    ]
+    return max(good, key=lambda one: (one.record_seq, one.entry_seq), default=None)
+
+
+def open_row(found: list[Submission], ledger: str, program: str | None) -> Submission | None:
+    """The one that is under way. program: base58, None for any."""
+    good = (one for one in found if one.is_open and one.ledger == ledger)
+    return next((one for one in good if program in (None, one.program)), None)
