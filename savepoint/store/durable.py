@@ -14,11 +14,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from savepoint.core.errors import DiskError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
 FILE_MODE = 0o600
@@ -28,6 +30,7 @@ TEMPORARY_PREFIX = ".tmp-"
 _F_FULLFSYNC = 51  # macOS: fsync alone leaves the bytes in the drive's cache (fcntl.h)
 # A FIFO in the place of a file fails at once; without O_NONBLOCK, to open it would wait for ever.
 _CHANGE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _EXTEND = _CHANGE | os.O_APPEND
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -215,13 +218,9 @@ def publish_folder(temporary: str, path: str) -> None:
 
     Raises DiskError, also where something stands at `path`.
     """
-    for folder, _, names in os.walk(temporary, topdown=False):
-        for name in names:
-            _sync_file(os.path.join(folder, name))
-        sync_directory(folder)
-    with _failing(path):
-        os.rename(temporary, path)
-    sync_directory(os.path.dirname(path))
+    folder, name = os.path.split(path)
+    with Folder.at(os.path.realpath(folder)) as parent:
+        parent.publish(os.fsencode(os.path.basename(temporary)), os.fsencode(name))
 
 
 def remove_folder(path: str) -> None:
@@ -291,6 +290,123 @@ class ScratchFolder:
             return
 
 
+class Folder:
+    """An open folder, to bring files back into. What is made in it, and in the folders opened from
+    it, cannot be led elsewhere by a link that stands, or is put, in the place of a folder
+    (hackmyagent#318): each step is taken from an open descriptor, and none follows a link.
+
+    Names are single parts of a path. Raises DiskError; OSError with ELOOP or ENOTDIR in it is what
+    a link or a file in the place of a folder gives.
+    """
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self.path = path  # for people
+
+    @classmethod
+    def at(cls, path: str) -> Self:
+        """The folder that is there; `path` is real."""
+        with _failing(path):
+            return cls(os.open(path, _LIST), path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        os.close(self._fd)
+
+    def folder(self, name: bytes) -> Folder:
+        """The folder of that name in it, made if there is none."""
+        path = self._named(name)
+        with _failing(path):
+            with suppress(FileExistsError):
+                os.mkdir(name, DIRECTORY_MODE, dir_fd=self._fd)
+            return Folder(os.open(name, _LIST, dir_fd=self._fd), path)
+
+    def open(self, name: bytes) -> int | None:
+        """A descriptor to read what is there of that name, whatever it is but a link; None: nothing
+        is.
+        """
+        with _failing(self._named(name)):
+            try:
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                return os.open(name, flags, dir_fd=self._fd)
+            except FileNotFoundError:
+                return None
+
+    def new(self, name: bytes, pieces: Iterable[bytes], mode: int = FILE_MODE) -> int | None:
+        """A file where there is none; its size in bytes, or None if the name is taken. Not synced:
+        `publish` does that for a folder and all in it.
+        """
+        with _failing(self._named(name)):
+            try:
+                fd = os.open(name, _CREATE, mode, dir_fd=self._fd)
+            except FileExistsError:
+                return None
+            try:
+                for piece in pieces:
+                    _write_all(fd, piece)
+                return os.fstat(fd).st_size
+            finally:
+                os.close(fd)
+
+    def put(self, name: bytes, pieces: Iterable[bytes], mode: int, *, over: bool) -> bool:
+        """A file appears whole under its name, durably; False if the name is taken, unless what is
+        there is to be replaced (`over`).
+        """
+        temporary = temporary_name()
+        try:
+            self.new(temporary, pieces, mode)
+            return self.take(temporary, name, over=over)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=self._fd)
+
+    def take(self, temporary: bytes, name: bytes, *, over: bool = False) -> bool:
+        """A file of this folder that was written just now gets its name, as by `put`."""
+        ours = {"src_dir_fd": self._fd, "dst_dir_fd": self._fd}
+        with _failing(self._named(name)):
+            _sync_at(self._fd, temporary)
+            if over:
+                os.rename(temporary, name, **ours)
+            else:
+                try:
+                    os.link(temporary, name, follow_symlinks=False, **ours)
+                except FileExistsError:
+                    return False
+                os.unlink(temporary, dir_fd=self._fd)
+            _sync(self._fd)
+        return True
+
+    def publish(self, temporary: bytes, name: bytes) -> None:
+        """A folder in it that was filled under another name gets its own; all of it is durable. An
+        empty folder of that name gives way, anything else is a DiskError.
+        """
+        with _failing(self._named(name)):
+            for _, _, names, fd in os.fwalk(temporary, topdown=False, dir_fd=self._fd):
+                for one in names:
+                    _sync_at(fd, one)
+                _sync(fd)
+            os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            _sync(self._fd)
+
+    def _named(self, name: bytes) -> str:
+        return os.path.join(self.path, os.fsdecode(name))
+
+
+def temporary_name() -> bytes:
+    """A name that nothing has; what is left of one is found by its prefix, and harmless."""
+    return (TEMPORARY_PREFIX + os.urandom(8).hex()).encode()
+
+
+def _sync_at(folder: int, name: bytes) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        _sync(fd)
+    finally:
+        os.close(fd)
+
+
 def sync_directory(path: str) -> None:
     """The names in a directory are durable. File systems that cannot sync one say EINVAL."""
     with _failing(path):
@@ -327,16 +443,6 @@ def _sync(fd: int) -> None:
         fcntl.fcntl(fd, _F_FULLFSYNC)
     else:
         os.fsync(fd)
-
-
-def _sync_file(path: str) -> None:
-    """Of another program's, which wrote it just now."""
-    with _failing(path):
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            _sync(fd)
-        finally:
-            os.close(fd)
 
 
 def _remove_folder_quietly(path: str) -> None:
