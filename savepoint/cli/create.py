@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import layer3, options, place, terminal
 from savepoint.cli.folded import folded
 from savepoint.core.errors import DiskError, SavepointError
 from savepoint.work import follow, layer2
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint.capture.request import Request
+    from savepoint.cli.layer3 import Layer3
     from savepoint.core.strict_json import Json
     from savepoint.save import Saved
 
@@ -62,13 +63,14 @@ def create(
     begun = time.monotonic()
     saved = save_now(asked)
     git = layer_2(saved, begun)
+    chain = layer_3(saved, at)
     with told(saved, at):
         if as_json:
             from savepoint.cli import shapes
 
-            terminal.document(shapes.checked(shapes.Created, created(saved, git)))
+            terminal.document(shapes.checked(shapes.Created, created(saved, git, chain)))
         else:
-            print_layers(saved, git)
+            print_layers(saved, git, chain)
     finish_pending(asked)
     if git.status not in FINE:
         raise typer.Exit(_FAILED)
@@ -129,9 +131,15 @@ def layer_2(saved: Saved, begun: float) -> Layer2:
     return Layer2(status, saved.commit, error)
 
 
-def created(saved: Saved, git: Layer2) -> dict[str, Json]:
+def layer_3(saved: Saved, at: place.Place) -> Layer3:
+    """What has become of it on the ledger by now: nothing is waited for."""
+    seq = saved.record.seq
+    return layer3.layer3(saved.paths, at.config, [seq])[seq]
+
+
+def created(saved: Saved, git: Layer2, chain: Layer3) -> dict[str, Json]:
     """The document of `create --json`."""
-    shown = folded(saved.record, git)
+    shown = folded(saved.record, git, chain)
     return {
         "status": "SAVEPOINT_CREATED",
         **shown,
@@ -139,7 +147,7 @@ def created(saved: Saved, git: Layer2) -> dict[str, Json]:
     }
 
 
-def print_layers(saved: Saved, git: Layer2) -> None:
+def print_layers(saved: Saved, git: Layer2, chain: Layer3) -> None:
     """The specification's three lines, only what is true of them."""
     body = saved.record.body
     good, not_yet = ("✓", "·") if terminal.speaks("✓·") else ("+", "-")
@@ -153,8 +161,20 @@ def print_layers(saved: Saved, git: Layer2) -> None:
     terminal.say(f"{mark} Layer 2: {git.status}{f': {git.error}' if git.error else ''}", colour)
     if git.commit:
         terminal.say(f"  Commit: {git.commit}")
-    terminal.say(f"{not_yet} Layer 3: DISABLED: no ledger is configured")
+    _print_chain(chain, good if chain.status == layer3.VERIFIED else not_yet)
     if not body["consciousness_preserved"]:
         terminal.note(
             f"something could not be saved; `savepoint show {saved.record.seq}` says what and why"
         )
+
+
+def _print_chain(chain: Layer3, mark: str) -> None:
+    if chain.task is None:
+        terminal.say(f"{mark} Layer 3: {chain.status}: no ledger is configured")
+        return
+    colour = "green" if chain.status == layer3.VERIFIED else ""
+    error = f": {chain.error}" if chain.error else ""
+    terminal.say(f"{mark} Layer 3: {chain.status} ({chain.ledger}){error}", colour)
+    terminal.say(f"  Background task ID: {chain.task}")
+    if chain.status not in layer3.DONE:
+        terminal.say("  Status: Will complete asynchronously")

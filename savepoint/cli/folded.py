@@ -12,12 +12,13 @@ from savepoint.core.record import EVENTS
 from savepoint.work import layer2
 
 if TYPE_CHECKING:
+    from savepoint.cli.layer3 import Layer3
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.work.layer2 import Layer2
 
 
-def folded(one: Record, git: Layer2 | None) -> dict[str, Json]:
+def folded(one: Record, git: Layer2 | None, chain: Layer3 | None) -> dict[str, Json]:
     """The members of a savepoint's record, and its layers; of another record its own members."""
     shown: dict[str, Json] = {
         "seq": one.seq,
@@ -28,13 +29,13 @@ def folded(one: Record, git: Layer2 | None) -> dict[str, Json]:
         "signer": spelling.base58(one.signer),
         **one.body,
     }
-    return shown | _layers(git) if one.kind == "save" else shown
+    return shown | _layers(git, chain) if one.kind == "save" else shown
 
 
-def _layers(git: Layer2 | None) -> dict[str, Json]:
+def _layers(git: Layer2 | None, chain: Layer3 | None) -> dict[str, Json]:
     return {
         "layer_2_status": git.status if git else layer2.QUEUED_FOR_COMMIT,
         "layer_2_commit": git.commit if git else None,
-        "layer_3_status": "DISABLED",
-        "layer_3_task_id": None,
+        "layer_3_status": chain.status if chain else "DISABLED",
+        "layer_3_task_id": chain.task if chain else None,
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import graph, options, place, terminal
+from savepoint.cli import graph, layer3, options, place, terminal
 from savepoint.cli.folded import folded
 from savepoint.core import spelling
 from savepoint.core.errors import UsageError
@@ -16,6 +16,7 @@ from savepoint.work import layer2
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from savepoint.cli.layer3 import Layer3
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.work.layer2 import Layer2
@@ -46,25 +47,32 @@ def list_savepoints(
         lines = terminal.counted(known.unreadable, "line")
         terminal.note(f"{lines} of the index cannot be read: `savepoint verify` says why")
     git = layer2.layer2(at.paths, known.saves, place.around())
+    chain = layer3.layer3(at.paths, at.config, [one.seq for one in known.saves])
     if as_json:
         from savepoint.cli import shapes
 
-        value: Json = {"savepoints": [folded(one, git.get(one.seq)) for one in shown]}
+        value: Json = {"savepoints": _folded(shown, git, chain)}
         terminal.document(shapes.checked(shapes.Listing, value))
     elif not shown:
         hint = savepoints.nothing(at.paths, "latest").hint
         terminal.note(f"{at.title} has no savepoint yet; {hint}")
     elif as_graph:
-        rows = terminal.columns([_row(one, git) for one in shown], _ALIGNED)
+        rows = terminal.columns([_row(one, git, chain) for one in shown], _ALIGNED)
         labels = dict(zip((one.seq for one in shown), rows, strict=True))
         fancy = terminal.speaks(graph.FANCY)
         for line in graph.draw(shown, lambda one: labels[one.seq], fancy=fancy):
             terminal.say(line)
     else:
-        terminal.table(_HEADS, [_row(one, git) for one in shown])
+        terminal.table(_HEADS, [_row(one, git, chain) for one in shown])
 
 
-def _row(one: Record, git: Mapping[int, Layer2]) -> list[str]:
+def _folded(
+    shown: list[Record], git: Mapping[int, Layer2], chain: Mapping[int, Layer3]
+) -> list[Json]:
+    return [folded(one, git.get(one.seq), chain.get(one.seq)) for one in shown]
+
+
+def _row(one: Record, git: Mapping[int, Layer2], chain: Mapping[int, Layer3]) -> list[str]:
     body = one.body
     if one.kind != "save":
         return [str(one.seq), _time(one), one.kind, "", "", "", "", ""]
@@ -76,7 +84,7 @@ def _row(one: Record, git: Mapping[int, Layer2]) -> list[str]:
         str(body["session_id"])[:8],
         str(body["tokens_used_this_session"] or ""),
         "" if percent is None else f"{percent} %",
-        _status(one, git[one.seq]),
+        _status(one, git[one.seq], chain[one.seq]),
         _hash(one),
     ]
 
@@ -87,10 +95,11 @@ def _hash(one: Record) -> str:
     return f"sha256:{digits}" if digits.isdigit() else digits
 
 
-def _status(one: Record, git: Layer2) -> str:
-    """What became of it, in one word, and whether something is missing in it."""
+def _status(one: Record, git: Layer2, chain: Layer3) -> str:
+    """What became of it, in one word a layer, and whether something is missing in it."""
+    on_ledger = "" if chain.status == layer3.DISABLED else f", {chain.status}"
     whole = "" if one.body["consciousness_preserved"] else ", incomplete"
-    return f"{git.status}{whole}"
+    return f"{git.status}{on_ledger}{whole}"
 
 
 def _time(one: Record) -> str:

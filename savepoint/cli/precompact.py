@@ -1,7 +1,7 @@
 """The specification's own way in (scripts/precompact_skill.py): one savepoint, its exit codes.
 
 0  saved, and nothing that is configured is pending
-1  saved; something that comes after it failed
+1  saved; commit, push or anchor is pending or failed
 2  not saved
 """
 
@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from savepoint.cli import create, place, serving
+from savepoint.cli import create, layer3, place, serving
 from savepoint.core import spelling
 from savepoint.core.errors import MalformedError, SelectorError, UsageError
 from savepoint.store import savepoints
@@ -76,10 +76,12 @@ def precompact(
     begun = time.monotonic()
     saved = create.save_now(asked)
     git = create.layer_2(saved, begun)
+    chain = create.layer_3(saved, at)
     with create.told(saved, at):
-        create.print_layers(saved, git)
+        create.print_layers(saved, git, chain)
     create.finish_pending(asked)
-    if saved.warnings or git.status not in create.DONE:
+    is_done = git.status in create.DONE and chain.status in layer3.DONE
+    if saved.warnings or not is_done:
         raise typer.Exit(_PARTLY)
 
 

@@ -50,8 +50,14 @@ class Savepoint(_Shape):
         "PUSHED_TO_GITHUB",
     ]
     layer_2_commit: str | None
-    layer_3_status: Literal["DISABLED"]
-    layer_3_task_id: None
+    layer_3_status: Literal[
+        "DISABLED",
+        "QUEUED_FOR_BLOCKCHAIN",
+        "POSTED_TO_BLOCKCHAIN",
+        "BLOCKCHAIN_VERIFIED",
+        "BLOCKCHAIN_FAILED",
+    ]
+    layer_3_task_id: str | None
     tokens_used_this_session: int | None
     tokens_remaining: int | None
     context_utilization_percent: int | None
@@ -151,13 +157,16 @@ class Verification(_Shape):
 
 
 class Job(_Shape):
-    """Something that is still to be done. `seq`: null where a broken ref hides it."""
+    """Something that is still to be done. `seq`: null where a broken ref hides it. `hint`: what to
+    do about the error.
+    """
 
     seq: int | None
     kind: Literal["commit", "push", "anchor"]
     state: str
     age_seconds: int
     error: str | None
+    hint: str | None
 
 
 class PendingSave(_Shape):
@@ -170,6 +179,16 @@ class PendingSave(_Shape):
     drafts: int
 
 
+class Cost(_Shape):
+    """Lamports that entries cost. `next`: null where rent is to be paid, and so asked for; `cap`:
+    what may be spent in 24 hours.
+    """
+
+    spent: int
+    next: int | None
+    cap: int | None
+
+
 class Status(_Shape):
     """`status --json`. `bytes`: of the whole store on disk."""
 
@@ -178,7 +197,8 @@ class Status(_Shape):
     instance: str
     key: str
     remote: str | None
-    ledger: None
+    ledger: str | None
+    cost: Cost | None
     savepoints: int
     bytes: int
     jobs: list[Job]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import anchoring, layer3, ledger_config, options, place, terminal
 from savepoint.core import spelling
 from savepoint.core.errors import DiskError
 from savepoint.gitlayer import remote_url
-from savepoint.store import missed, pending, safekeeping, savepoints
+from savepoint.store import config, missed, pending, safekeeping, savepoints
 from savepoint.work import layer2, outbox
-from savepoint.work.kinds import for_git
 
 if TYPE_CHECKING:
+    from anchor_service.queue import Submission
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
+    from savepoint.work.jobs import Job
+    from savepoint.work.outbox import Attempt
 
 
 def status(
@@ -36,7 +38,8 @@ def status(
         "instance": at.instance,
         "key": at.paths.slug[-8:],
         "remote": _remote(at),
-        "ledger": None,
+        "ledger": at.config.ledger and ledger_config.without_secrets(at.config.ledger),
+        "cost": layer3.cost(at.paths, at.config),
         "savepoints": len(saves),
         "bytes": bytes_below(at.store.path),
         "jobs": jobs(at, now),
@@ -60,18 +63,27 @@ def _remote(at: place.Place) -> str | None:
 def jobs(at: place.Place, now: int) -> list[Json]:
     """What is owed, and what became of the last attempt at it."""
     around = place.around()
-    witnesses = [kind for kind in for_git() if kind.name in layer2.KINDS]
+    kinds = (*layer2.KINDS, anchoring.NAME)
+    witnesses = [kind for kind in anchoring.all_kinds() if kind.name in kinds]
     owed = [job for kind in witnesses for job in kind.owed(at.store, around)]
+    under_way = layer3.open_rows(at.store, at.config) if at.config.ledger else {}
     return [
         {
             "seq": job.seq,
             "kind": job.kind,
-            "state": layer2.QUEUED_FOR_COMMIT if job.kind == "commit" else layer2.word_of(attempt),
+            "state": _state(job, attempt, under_way),
             "age_seconds": max(0, now - job.since),
             "error": attempt.error if attempt else None,
+            "hint": (attempt and layer3.what_to_do(attempt.name)) or None,
         }
         for job, attempt in zip(owed, outbox.attempts(at.store, owed), strict=True)
     ]
+
+
+def _state(job: Job, attempt: Attempt | None, under_way: dict[str, Submission]) -> str:
+    if job.kind == anchoring.NAME:
+        return layer3.state(under_way.get(job.key), attempt)
+    return layer2.QUEUED_FOR_COMMIT if job.kind == "commit" else layer2.word_of(attempt)
 
 
 def unfinished(store: Store, now: int) -> list[dict[str, Json]]:
@@ -117,7 +129,7 @@ def bytes_below(folder: str) -> int:
     return total
 
 
-def _print(at: place.Place, value: dict[str, Json], saves: list[Record], now: int) -> None:
+def _print(at: place.Place, value: dict[str, Any], saves: list[Record], now: int) -> None:
     terminal.say(f"{at.title} in {at.folder}")
     last = ""
     if saves:
@@ -127,7 +139,8 @@ def _print(at: place.Place, value: dict[str, Json], saves: list[Record], now: in
     terminal.say(f"  on disk     {terminal.size(int(str(value['bytes'])))} in {at.store.path}")
     for line in _git_lines(value):
         terminal.say(f"  git         {line}")
-    terminal.say("  ledger      OFF: not configured")
+    for line in _ledger_lines(value):
+        terminal.say(f"  ledger      {line}")
     for one in unfinished(at.store, now):
         age = terminal.span(now - spelling.time_seconds(str(one["since"])))
         terminal.say(f"  pending     session {one['session_id']}, for {age}: {one['reason']}")
@@ -137,15 +150,36 @@ def _print(at: place.Place, value: dict[str, Json], saves: list[Record], now: in
         terminal.note(place.KEYS_NOTE)
 
 
-def _git_lines(value: dict[str, Json]) -> list[str]:
+def _git_lines(value: dict[str, Any]) -> list[str]:
     """Where savepoints are pushed to, and what is owed to git."""
     remote = value["remote"]
     where = str(remote) if remote else "no remote: `savepoint config remote URL`"
-    owed = value["jobs"] if isinstance(value["jobs"], list) else []
-    told = [
-        f"{one['state']} up to {one['seq']}, for {terminal.span(int(str(one['age_seconds'])))}"
-        f"{': ' + str(one['error']) if one['error'] else ''}"
-        for one in owed
-        if isinstance(one, dict)
-    ]
-    return [where, *told]
+    return [where, *_owed(value, layer2.KINDS)]
+
+
+def _ledger_lines(value: dict[str, Any]) -> list[str]:
+    """Where entries are anchored, what that costs, and what is owed to the ledger."""
+    if value["ledger"] is None:
+        return ["OFF: `savepoint config ledger NAME` chooses one"]
+    where = value["ledger"]
+    if where == config.EMBEDDED:
+        where += ": no independent witness; `savepoint config ledger devnet` would be one"
+    cost = value["cost"]
+    if cost["next"] is None:
+        following = "the first entry pays rent too: `savepoint ledger status`"
+    else:
+        following = f"the next entry costs {cost['next']}"
+    spent = f"{cost['spent']} lamports spent; {following}"
+    return [where, spent, *_owed(value, (anchoring.NAME,))]
+
+
+def _owed(value: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:
+    told = []
+    for one in value["jobs"]:
+        if one["kind"] not in kinds:
+            continue
+        line = f"{one['state']} up to {one['seq']}, for {terminal.span(one['age_seconds'])}"
+        told.append(f"{line}: {one['error']}" if one["error"] else line)
+        if one["error"] and one["hint"]:
+            told.append(f"{terminal.arrow()} {one['hint']}")
+    return told

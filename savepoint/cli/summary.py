@@ -6,10 +6,10 @@ import base64
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from savepoint.cli import terminal
+from savepoint.cli import layer3, terminal
 from savepoint.cli.folded import folded
 from savepoint.core import limits
-from savepoint.store import savepoints
+from savepoint.store import config, savepoints
 from savepoint.work import layer2
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ def of(
 ) -> dict[str, Json]:
     """The document of `show --json`."""
     loaded = files(paths.store, document)
+    git_layer = layer2.layer2(paths, [one], around)[one.seq]
+    chain = layer3.layer3(paths, config.load(paths.store), [one.seq])[one.seq]
     return {
-        "savepoint": folded(one, layer2.layer2(paths, [one], around)[one.seq]),
+        "savepoint": folded(one, git_layer, chain),
         "snapshot_path": os.path.join(paths.path, one.snapshot_file),
         "conversation": conversation(document, stored),
         "tokens": {
