@@ -98,7 +98,8 @@ def _check_agreed(desk: Desk, genesis: bytes) -> None:
     from anchor_service.ledgers.clusters import PUBLIC
 
     own = spelling.base58(genesis)
-    if PUBLIC.get(genesis) == MAINNET and desk.chosen.confirmed != own:
+    has_agreed = desk.chosen.confirmed == own and desk.chosen.spend is not None
+    if PUBLIC.get(genesis) == MAINNET and not has_agreed:
         raise LedgerRefusedError(
             "this is the mainnet, where entries cost real money",
             hint=f"`savepoint config ledger {MAINNET}` shows what they cost, and asks",

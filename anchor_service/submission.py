@@ -181,8 +181,6 @@ def _pay(desk: Desk, paths: InstancePaths, row: Submission) -> _Step:
 def _reconcile(desk: Desk, paths: InstancePaths, row: Submission) -> _Step:
     """RECONCILE: the finalized account decides."""
     account, slot = _account(desk, row, FINALIZED)
-    if slot < row.slot and account is None:
-        return _Step(row, limits.ANCHOR_POLL_SECONDS)  # a bank from before anything was sent
     if account is not None and account.seq >= row.entry_seq:
         return _stands(desk, paths, row, account, slot)
     if not row.raw:  # found at confirmed, when the outbox was lost

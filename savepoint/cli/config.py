@@ -62,8 +62,9 @@ def config(
         raise UsageError(f"--unset goes with {' and '.join(_UNSET)}")
     at = place.find(project)
     if values or unset:
+        agreed_to = ledger_config.agreed(at, key, values or [], yes=yes)
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
-            _change(at, key, values or [], unset=unset, agreed=yes)
+            _change(at, key, values or [], unset=unset, agreed_to=agreed_to)
         at = place.find(project)
     shown = {name: value for name, value in _shown(at).items() if key in {"", name}}
     if as_json:
@@ -75,10 +76,12 @@ def config(
 def choose_remote(at: place.Place, url: str) -> None:
     """Push to `url` from now on. Raises UsageError."""
     with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
-        _change(at, "remote", [url], unset=False, agreed=False)
+        _change(at, "remote", [url], unset=False, agreed_to=None)
 
 
-def _change(at: place.Place, key: str, values: list[str], *, unset: bool, agreed: bool) -> None:
+def _change(
+    at: place.Place, key: str, values: list[str], *, unset: bool, agreed_to: str | None
+) -> None:
     before = chosen.load(at.store)
     if key == "projects":
         raise UsageError("projects are not set here", hint="run `savepoint init --adopt ID` there")
@@ -89,13 +92,15 @@ def _change(at: place.Place, key: str, values: list[str], *, unset: bool, agreed
             raise UsageError(f"--unset takes no value with {key}")
         after = _without(before, key)
     elif key in ledger_config.KEYS:
-        after = ledger_config.changed(at, before, key, _only(key, values), agreed=agreed)
+        after = ledger_config.changed(at, before, key, _only(key, values), agreed_to)
     else:
         after = _with(at, before, key, _only(key, values))
     if after.remote != before.remote:
         from savepoint.cli import remotes
 
         remotes.leave(at, before.remote)
+    if (after.ledger, after.program) != (before.ledger, before.program):
+        ledger_config.leave(at, after)
     after.save(at.store)
 
 

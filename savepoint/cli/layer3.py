@@ -48,7 +48,7 @@ def layer3(paths: InstancePaths, chosen: Config, seqs: Iterable[int]) -> dict[in
     """Sequence → layer 3 of these savepoints of an instance."""
     if chosen.ledger is None:
         return dict.fromkeys(seqs, _OFF)
-    ledger = ledger_config.without_secrets(chosen.ledger)
+    ledger = ledger_config.name_of(chosen.ledger) or ""
     rows = queue.rows(paths.store, paths.slug)
     last = queue.newest_verified(rows, chosen.ledger, chosen.program)
     row = queue.open_row(rows, chosen.ledger, chosen.program)

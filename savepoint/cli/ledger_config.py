@@ -5,16 +5,19 @@ owner must have agreed to.
 from __future__ import annotations
 
 import os
-import re
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import typer
 
-from savepoint.cli import terminal
+from savepoint.cli import anchoring, terminal
 from savepoint.core import limits, spelling
 from savepoint.core.errors import MalformedError, SavepointError, UsageError
+from savepoint.store import savepoints, trusted
 from savepoint.store.config import EMBEDDED
+from savepoint.work.jobs import Job
+from savepoint.work.outbox import Outbox
 
 if TYPE_CHECKING:
     from savepoint.cli.place import Place
@@ -24,17 +27,34 @@ if TYPE_CHECKING:
 
 KEYS = ("ledger", "program", "payer", "spend")
 MAINNET = "mainnet-beta"
-NAMES = (EMBEDDED, "localnet", "devnet", "testnet", MAINNET)
 
-_KINDS = f"a ledger is {', '.join(NAMES)}, or a URL that starts with http:// or https://"
-_URL = re.compile(r"https?://(?:[^/@\s]*@)?[^/@\s?#]+(?:[/?#]\S*)?")
-_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|[?#]\S*")
 _CAP = "`savepoint config spend LAMPORTS` sets how much may be spent in 24 hours"
 
 
-def changed(at: Place, before: Config, key: str, value: str, *, agreed: bool) -> Config:
-    """The config with another ledger, program, payer or cap. agreed: the owner said so beforehand
-    where real money is spent. Raises UsageError, SavepointError (a ledger that must be asked).
+def agreed(at: Place, key: str, values: list[str], *, yes: bool) -> str | None:
+    """The genesis hash (base58) of the mainnet, if that is what was chosen, and the owner agrees to
+    what it costs; None for another choice. A prompt waits for a person, so no lock is held here.
+
+    Raises UsageError (not agreed), SavepointError (the mainnet must be asked what an entry costs).
+    """
+    if key != "ledger" or len(values) != 1 or not _is_mainnet(at, _ledger(values[0])):
+        return None
+    if at.config.spend is None:
+        raise UsageError(f"{MAINNET} costs real money, and there is no cap yet", hint=_CAP)
+    ledger = _opened(at, values[0])
+    genesis = spelling.base58(ledger.genesis())
+    if at.config.confirmed != genesis:
+        terminal.note(_cost(ledger, at.config.spend))
+        if not yes and not _asked():
+            hint = "say --yes, or answer on a terminal"
+            raise UsageError(f"{MAINNET} was not confirmed", hint=hint)
+    return genesis
+
+
+def changed(at: Place, before: Config, key: str, value: str, agreed_to: str | None) -> Config:
+    """The config with another ledger, program, payer or cap. agreed_to: what `agreed` gave.
+
+    Raises UsageError, KeyFileError (a payer that may not be used).
     """
     if key == "program":
         return before._replace(program=_program(value))
@@ -42,10 +62,30 @@ def changed(at: Place, before: Config, key: str, value: str, *, agreed: bool) ->
         return before._replace(payer=_payer(at, value))
     if key == "spend":
         return before._replace(spend=_lamports(value))
-    after = before._replace(ledger=_ledger(value))
-    if after.ledger != before.ledger:  # a program's id is of one cluster
-        after = after._replace(program=None)
-    return _confirmed(at, after, agreed=agreed) if after.ledger == MAINNET else after
+    after = before._replace(ledger=_ledger(value), confirmed=agreed_to or before.confirmed)
+    # The id of a program is of one cluster.
+    return after if after.ledger == before.ledger else after._replace(program=None)
+
+
+def leave(at: Place, after: Config) -> None:
+    """Before another ledger or program is used. The caller holds the store lock. What the old one
+    refused is not the new one's; an account of another program begins at 1. Raises DiskError.
+    """
+    from anchor_service import queue
+
+    with Outbox(at.store) as box:
+        for paths in savepoints.instances(at.store):
+            box.done(Job(anchoring.NAME, paths.slug, None, 0))
+            head = trusted.load(paths)
+            others = {
+                (one.genesis, one.entry)
+                for one in queue.rows(at.store, paths.slug)
+                if after.program not in (None, one.program)
+            }
+            for genesis, entry in others if head else ():
+                if head and head.ledgers.get(genesis, {}).get("entry") == entry:  # type: ignore[union-attr]  # its shape
+                    head = head.without_ledger(genesis)
+                    head.save(paths)
 
 
 def without(before: Config, key: str) -> Config:
@@ -53,34 +93,36 @@ def without(before: Config, key: str) -> Config:
 
     Raises UsageError: what is spent on the mainnet has a cap.
     """
-    if key == "spend" and before.ledger == MAINNET:
+    if key == "spend" and before.confirmed is not None:
         raise UsageError(f"what is spent on {MAINNET} has a cap", hint=_CAP)
     return before._replace(**{key: None})  # type: ignore[arg-type]  # each of KEYS may be None
 
 
 def shown(chosen: Config) -> dict[str, Json]:
-    """For `config` and `status`: without what may be a token in a URL."""
+    """For `config`: of a URL only what is no token."""
     return {
-        "ledger": chosen.ledger and without_secrets(chosen.ledger),
+        "ledger": name_of(chosen.ledger),
         "program": chosen.program,
         "payer": chosen.payer,
         "spend": chosen.spend,
     }
 
 
-def without_secrets(ledger: str) -> str:
-    """URLs without user, password, query and fragment: providers put tokens there."""
-    return _SECRETS.sub("", ledger)
+def name_of(choice: str | None) -> str | None:
+    """A chosen ledger as it may be shown: providers put tokens into paths and queries."""
+    if choice is None or choice == EMBEDDED:
+        return choice
+    from anchor_service.ledgers import clusters
+
+    return clusters.cluster(choice).name
 
 
 def _ledger(text: str) -> str:
-    parts = text.split(" ")
-    if text in NAMES:
-        return text
-    if len(text) > limits.REMOTE_URL_CHARS or not text.isprintable():
-        raise UsageError("the ledger is too long, or has a control character", hint=_KINDS)
-    if not all(_URL.fullmatch(one) for one in parts):
-        raise UsageError("that is no ledger", hint=_KINDS)  # not repeated: it may hold a token
+    """Raises UsageError."""
+    if text != EMBEDDED:
+        from anchor_service.ledgers import clusters
+
+        clusters.cluster(text)
     return text
 
 
@@ -109,20 +151,26 @@ def _lamports(text: str) -> int:
     return int(text)
 
 
-def _confirmed(at: Place, after: Config, *, agreed: bool) -> Config:
-    """With the owner's word for the mainnet, given once, after the cost was shown."""
+def _is_mainnet(at: Place, choice: str) -> bool:
+    """By what it is, where it answers: a URL can lead there too. One that is silent is asked again
+    before anything is sent (anchor_service/beginning.py).
+    """
+    if "://" not in choice:
+        return choice == MAINNET
+    from anchor_service.ledgers.clusters import PUBLIC
+
+    try:
+        return PUBLIC.get(_opened(at, choice).genesis()) == MAINNET
+    except SavepointError as failure:
+        terminal.note(f"the ledger does not answer yet: {failure.message}")
+        return False
+
+
+def _opened(at: Place, choice: str) -> Ledger:
     from anchor_service import ledgers
 
-    if after.spend is None:
-        raise UsageError(f"{MAINNET} costs real money, and there is no cap yet", hint=_CAP)
-    ledger = ledgers.open_ledger(MAINNET, store=at.store, program=None)
-    genesis = spelling.base58(ledger.genesis())
-    if after.confirmed == genesis:
-        return after
-    terminal.note(_cost(ledger, after.spend))
-    if not agreed and not _asked():
-        raise UsageError(f"{MAINNET} was not confirmed", hint="say --yes, or answer on a terminal")
-    return after._replace(confirmed=genesis)
+    deadline = time.monotonic() + limits.LEDGER_CALL_SECONDS
+    return ledgers.open_ledger(choice, store=at.store, program=None, deadline=deadline)
 
 
 def _cost(ledger: Ledger, cap: int) -> str:

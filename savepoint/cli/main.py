@@ -17,6 +17,7 @@ from savepoint.cli import (
     init,
     install,
     keys,
+    ledger,
     serving,
     show,
     status,
@@ -50,6 +51,7 @@ app.command("sync")(sync.sync)
 app.command("worker")(worker.worker)
 app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
+app.add_typer(ledger.app, name="ledger")
 
 
 def _show_version(wanted: bool) -> None:

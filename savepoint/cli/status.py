@@ -38,7 +38,7 @@ def status(
         "instance": at.instance,
         "key": at.paths.slug[-8:],
         "remote": _remote(at),
-        "ledger": at.config.ledger and ledger_config.without_secrets(at.config.ledger),
+        "ledger": ledger_config.name_of(at.config.ledger),
         "cost": layer3.cost(at.paths, at.config),
         "savepoints": len(saves),
         "bytes": bytes_below(at.store.path),

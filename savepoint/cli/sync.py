@@ -165,4 +165,4 @@ def _print(at: place.Place, accepted: list[Acceptance], ran: _Rounds) -> None:
 def _ledger(at: place.Place) -> str:
     from savepoint.cli import ledger_config
 
-    return ledger_config.without_secrets(at.config.ledger or "")
+    return ledger_config.name_of(at.config.ledger) or ""
