@@ -157,7 +157,7 @@ def _save(
     history = session.history(store, key, request, chosen)
     exclusion = Exclusion(os.path.realpath(request.project), chosen.exclude, request.home)
     with PackWriter(store, {**history.known(), **_drafted(store, key)}) as packs:
-        found = capture(Work(request, claude, git, exclusion, history.base, packs))
+        found = capture(Work(request, claude, git, exclusion, history.base, packs, store.path))
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}

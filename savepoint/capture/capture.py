@@ -39,6 +39,7 @@ class Capture(NamedTuple):
     loaded: dict[str, LoadedFile]
     state: StateFile | None
     state_file: File | None
+    succession: File | None
     git: Repository
     changes: tuple[tuple[Segment, ...], ...]  # of git.changes, in their order
     omitted: tuple[tuple[str, str], ...]  # what could not be taken, and why
@@ -54,6 +55,7 @@ class Work(NamedTuple):
     exclusion: Exclusion
     before: Session | None  # whose bytes need not be stored again
     packs: PackWriter
+    store: str  # its path
 
 
 def capture(work: Work) -> Capture:
@@ -68,6 +70,7 @@ def capture(work: Work) -> Capture:
         named = {path: note for path, note in told.scan.files.items() if is_plain(path)}
         ignored = work.git.ignored(named)  # git thinks while we do the rest
         held, held_file, omitted = _state(work)
+        dynasty, unread = _dynasty(work)
         found = work.git.collect(work.request.deadline, work.exclusion)
         changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
         files, cached = _load(work, fd, named, ignored)
@@ -82,24 +85,33 @@ def capture(work: Work) -> Capture:
         loaded=files,
         state=held,
         state_file=held_file,
+        succession=dynasty,
         git=found,
         changes=changes,
-        omitted=(*told.omitted, *unlisted, *omitted, *cut_short),
-        cached={**told.cached, **cached, _NO_PATH: _stored(work, told, held_file, changes)},
+        omitted=(*told.omitted, *unlisted, *omitted, *unread, *cut_short),
+        cached={
+            **told.cached,
+            **cached,
+            _NO_PATH: _stored(work, told, (held_file, dynasty), changes),
+        },
     )
 
 
+_DYNASTY = "dynasty"  # folder of a store
 _NO_PATH = ""  # name in the cache of what has no stamp of its own
 
 
 def _stored(
-    work: Work, told: Conversation, state_file: File | None, changes: Iterable[tuple[Segment, ...]]
+    work: Work,
+    told: Conversation,
+    states: Iterable[File | None],
+    changes: Iterable[tuple[Segment, ...]],
 ) -> CachedFile:
-    """What is read anew at each save and must not be stored anew: state, changes, and, where it
-    cannot be read this time, what is stored of the conversation.
+    """What is read anew at each save and must not be stored anew: state, dynasty, changes, and,
+    where it cannot be read this time, what is stored of the conversation.
     """
     known = work.before.known_segments().values() if work.before and not told.transcript else ()
-    held = state_file.segments if state_file else ()
+    held = (one for file in states if file for one in file.segments)
     found = (*known, *held, *(one for segments in changes for one in segments))
     return CachedFile(NOWHERE, tuple(dict.fromkeys(found)), None)
 
@@ -151,6 +163,21 @@ def _unlisted(scan: Fold) -> Iterator[tuple[str, str]]:
         yield "loaded_files", f"{nameless} shown under names that no file can have"
     if scan.files_more:
         yield "loaded_files", f"{scan.files_more} more than {limits.LOADED_FILES}, the oldest"
+
+
+def _dynasty(work: Work) -> tuple[File | None, tuple[tuple[str, str], ...]]:
+    """What the dynasty remembers; most stores have none, and pay for nothing."""
+    if not os.path.isdir(os.path.join(work.store, _DYNASTY)):
+        return None, ()
+    from savepoint.capture import memory
+
+    try:
+        data = memory.read(work.store, work.request.deadline)
+    except SavepointError as failure:
+        return None, (("succession_state", failure.message),)
+    if data is None:
+        return None, ()
+    return File(memory.FILE_NAME, loaded.store_bytes(data, work.packs)), ()
 
 
 def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:

@@ -48,6 +48,7 @@ def build(
         **_utilization(tokens, request.utilization),
         "conversation_history": _history(capture, request, packs.settled),
         **_state(capture, packs.settled, instance),
+        **_succession(capture, packs.settled),
         "loaded_files": {
             path: file.to_json(packs.settled) for path, file in capture.loaded.items()
         },
@@ -101,6 +102,11 @@ def _state(
         current = None
     known = state.of_instance(str(instance), list(capture.conversation.todos), confirmed=True)
     return {"session_state": known, "session_current": current}
+
+
+def _succession(capture: Capture, settled: Callable[[Segment], Segment]) -> dict[str, Json]:
+    held = capture.succession
+    return {} if held is None else {"succession_state": held.to_json(settled)}
 
 
 def _git(capture: Capture, settled: Callable[[Segment], Segment]) -> dict[str, Json]:

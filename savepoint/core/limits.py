@@ -126,6 +126,8 @@ SCAN_STRING_CHARS = 4096  # a longer path, id or name is no path, id or name
 PRIORITIES = 100  # open todos in session_state
 PRIORITY_CHARS = 500  # characters of one
 STATE_FILE_BYTES = 2 * MIB  # bytes of the project's session_current.json
+DYNASTY_FILE_BYTES = 64 * MIB  # bytes of one file of the dynasty
+DYNASTY_WAIT_SECONDS = 1.0  # a save waits no longer for a change of the dynasty
 GUIDANCE_FILES = 2000  # rules, skills and agent definitions; also the names looked at in one folder
 GUIDANCE_BYTES = 1 * MIB  # of one; a longer text guides nobody
 

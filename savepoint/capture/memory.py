@@ -1,0 +1,74 @@
+"""The dynasty's files as one file of a savepoint: their bytes in order, then a line listing them.
+
+What is only ever appended to comes first, so that its segments are stored once (format.md 5).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from savepoint.capture.payload import is_plain
+from savepoint.core import limits
+from savepoint.core.errors import MalformedError
+from savepoint.core.strict_json import dump
+from savepoint.store.files import read_bounded
+from savepoint.store.locks import Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint.core.strict_json import Json
+
+FOLDER = "dynasty"  # of a store
+LOCK = ".lock"
+FILE_NAME = "dynasty.bundle"  # the path that a snapshot gives it
+_FIRST = ("lineage.md", "archive.jsonl")
+_NOT_KEPT = (LOCK, ".tmp-")  # the lock holds nothing; a temporary is of a process that died
+
+
+def read(store: str, deadline: float) -> bytes | None:
+    """The dynasty of the store at that path, as it is between two changes of it; None where there
+    is none. Raises BusyError (`deadline` of time.monotonic), MalformedError (too large), DiskError.
+    """
+    folder = os.path.join(store, FOLDER)
+    if not os.path.isdir(folder):
+        return None
+    patience = time.monotonic() + limits.DYNASTY_WAIT_SECONDS
+    with Lock(os.path.join(folder, LOCK), min(deadline, patience)):
+        paths = sorted(_paths(folder), key=lambda path: (_rank(path), path))
+        return pack({path: _content(os.path.join(folder, path)) for path in paths})
+
+
+def pack(files: dict[str, bytes]) -> bytes:
+    """The bundle of these files, in their order."""
+    listed: list[Json] = [{"path": path, "bytes": len(data)} for path, data in files.items()]
+    return b"".join(files.values()) + b"\n" + dump({"v": 1, "files": listed}) + b"\n"
+
+
+def _paths(folder: str) -> Iterator[str]:
+    """Files of the dynasty and of the folders in it, by their path below it."""
+    for one in os.scandir(folder):
+        if one.is_dir(follow_symlinks=False):
+            yield from (f"{one.name}/{name}" for name in _names(one.path))
+    yield from _names(folder)
+
+
+def _names(folder: str) -> Iterator[str]:
+    """Regular files that a bundle can name, without those that hold nothing of the dynasty."""
+    for one in os.scandir(folder):
+        is_file = one.is_file(follow_symlinks=False) and is_plain(one.name)
+        if is_file and not one.name.startswith(_NOT_KEPT):
+            yield one.name
+
+
+def _content(path: str) -> bytes:
+    data = read_bounded(path, limits.DYNASTY_FILE_BYTES)
+    if data is None:
+        raise MalformedError(f"{path} went away while it was read")
+    return data
+
+
+def _rank(path: str) -> int:
+    return _FIRST.index(path) if path in _FIRST else len(_FIRST)
