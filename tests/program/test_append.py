@@ -163,6 +163,7 @@ def _account(**changed: bytes) -> bytes:
         _account(at22=b"\xff\xff"),
         bytes(465),
     ],
+    ids=range(10),
 )
 def test_account_that_no_entry_made_is_refused(begun: Scene, data: bytes) -> None:
     """Only this program writes accounts of its own; were that ever untrue, it goes no further."""
@@ -275,7 +276,7 @@ def _hashes_of_others() -> list[bytes]:
     return [bytes(32), right[:31] + bytes([right[31] ^ 1]), *map(entry_hash, others)]
 
 
-@pytest.mark.parametrize("seen", _hashes_of_others())
+@pytest.mark.parametrize("seen", _hashes_of_others(), ids=range(10))
 def test_another_hash_is_refused(begun: Scene, seen: bytes) -> None:
     begun.refuses(begun.append_after(1, seen), "WrongEntryHash")
 

@@ -155,7 +155,9 @@ def test_lower_bump_with_its_own_address_is_refused(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "data"), [(ELSEWHERE, b""), (ELSEWHERE, bytes(465)), (SYSTEM_PROGRAM, bytes(80))]
+    ("owner", "data"),
+    [(ELSEWHERE, b""), (ELSEWHERE, bytes(465)), (SYSTEM_PROGRAM, bytes(80))],
+    ids=["empty", "full", "a nonce's"],
 )
 def test_account_of_somebody_else_is_left_alone(scene: Scene, owner: Pubkey, data: bytes) -> None:
     scene.put(data, owner)

@@ -25,8 +25,8 @@ pub fn with_bump(program: &Address, instance: &[u8], authority: &Address, bump: 
 
 /// The address with the highest bump that is off the curve, and that bump.
 ///
-/// Any lower one that is off the curve is an address of the same seeds as well: were it accepted, one
-/// instance and authority could have two accounts, with different histories.
+/// Any lower one that is off the curve is an address of the same seeds as well: were it accepted,
+/// one instance and authority could have two accounts, with different histories.
 pub fn canonical(program: &Address, instance: &[u8], authority: &Address) -> Option<(Address, u8)> {
     (0..=u8::MAX).rev().find_map(|bump| {
         let address = with_bump(program, instance, authority, bump);

@@ -14,15 +14,17 @@ use pinocchio::{AccountView, Address, ProgramResult};
 /// 0. `[signer]` authority of the instance
 /// 1. `[writable]` account: canonical address of instance and authority
 ///
-/// Data: sequence u64 and entry hash of the entry that is there now, body of any type but SUCCESSOR.
-/// Another entry than the expected one is left as it is: so nothing is overwritten unseen, and what
-/// is sent twice lands once.
+/// Data: sequence u64 and entry hash of the entry that is there now, body of any type but
+/// SUCCESSOR. Another entry than the expected one is left as it is: so nothing is overwritten
+/// unseen, and what is sent twice lands once.
 pub fn append(program: &Address, accounts: &mut [AccountView], data: &[u8]) -> ProgramResult {
     let [authority, account] = accounts else {
         return Err(Error::AccountCount.into());
     };
     let (sequence, data) = data.split_first_chunk().ok_or(Error::InstructionLength)?;
-    let (expected, data) = data.split_first_chunk::<32>().ok_or(Error::InstructionLength)?;
+    let (expected, data) = data
+        .split_first_chunk::<32>()
+        .ok_or(Error::InstructionLength)?;
     let body = Body::parse(data)?;
     check_roles(program, authority, account)?;
     let current = entry::read(account)?;
@@ -37,7 +39,9 @@ pub fn append(program: &Address, accounts: &mut [AccountView], data: &[u8]) -> P
     if &entry::hash(current)? != expected {
         return Err(Error::WrongEntryHash.into());
     }
-    let next = entry::sequence(current).checked_add(1).ok_or(Error::WrongSequence)?;
+    let next = entry::sequence(current)
+        .checked_add(1)
+        .ok_or(Error::WrongSequence)?;
     entry::write(account, next, bump, &body)
 }
 

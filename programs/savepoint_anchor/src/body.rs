@@ -2,9 +2,7 @@
 
 use crate::{
     error::Error,
-    layout::{
-        BODY_BYTES, BODY_COMMIT, BODY_INSTANCE, MAX_METADATA, SAVEPOINT, SUCCESSOR,
-    },
+    layout::{BODY_BYTES, BODY_COMMIT, BODY_INSTANCE, MAX_METADATA, SAVEPOINT, SUCCESSOR},
 };
 
 /// An entry as the client sent it: 177 bytes, length u16, metadata of that length.
@@ -28,7 +26,10 @@ impl<'a> Body<'a> {
         if !(SAVEPOINT..=SUCCESSOR).contains(&body.kind()) {
             return Err(Error::EntryType);
         }
-        if !fixed[BODY_COMMIT].iter().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
+        if !fixed[BODY_COMMIT]
+            .iter()
+            .all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+        {
             return Err(Error::CommitNotHex);
         }
         Ok(body)

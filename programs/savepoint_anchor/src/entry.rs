@@ -19,8 +19,8 @@ const DOMAIN: &[u8] = b"\xFFsavepoint/entry/v1\0";
 
 /// The bytes of an account of ours, and no others.
 pub fn read(account: &AccountView) -> Result<&[u8; ACCOUNT_BYTES], Error> {
-    // SAFETY: nothing is borrowed mutably while the result is in use: `write` takes `&mut`, and the
-    // account is in the instruction once (no other account of it can have a signature).
+    // SAFETY: nothing is borrowed mutably while the result is in use: `write` takes `&mut`, the
+    // same account stands in no other place: those are signed for, or hold the system program.
     let data = unsafe { account.borrow_unchecked() };
     let data: &[u8; ACCOUNT_BYTES] = data.try_into().map_err(|_| Error::MalformedAccount)?;
     if !data.starts_with(&HEADER) {
@@ -38,7 +38,9 @@ pub fn sequence(data: &[u8; ACCOUNT_BYTES]) -> u64 {
 /// Entry hash: without signature, slot and chain time, so that it is known before an entry is sent.
 pub fn hash(data: &[u8; ACCOUNT_BYTES]) -> Result<[u8; 32], Error> {
     let length = u16::from_le_bytes([data[METADATA_LENGTH.start], data[METADATA_LENGTH.start + 1]]);
-    let metadata = data[METADATA..].get(..length as usize).ok_or(Error::MalformedAccount)?;
+    let metadata = data[METADATA..]
+        .get(..length as usize)
+        .ok_or(Error::MalformedAccount)?;
     Ok(sha256(&[DOMAIN, &data[SEQUENCE], &data[HASHED], metadata]))
 }
 
@@ -47,8 +49,9 @@ pub fn write(account: &mut AccountView, sequence: u64, bump: u8, body: &Body) ->
     let clock = Clock::get()?;
     // SAFETY: as in `read`; the caller's views of the old bytes have ended.
     let data = unsafe { account.borrow_unchecked_mut() };
-    let data: &mut [u8; ACCOUNT_BYTES] =
-        data.try_into().map_err(|_| ProgramError::from(Error::MalformedAccount))?;
+    let data: &mut [u8; ACCOUNT_BYTES] = data
+        .try_into()
+        .map_err(|_| ProgramError::from(Error::MalformedAccount))?;
     data[..HEADER.len()].copy_from_slice(&HEADER);
     data[SEQUENCE].copy_from_slice(&sequence.to_le_bytes());
     data[SLOT].copy_from_slice(&clock.slot.to_le_bytes());

@@ -2,8 +2,9 @@
 
 use pinocchio::error::ProgramError;
 
-/// The number behind `custom program error`. They start at 1000: below 100 are the system program's,
-/// which INITIALISE calls, and whose error looks as if it were ours. A number is never given anew.
+/// The number behind `custom program error`. They start at 1000: below 100 are those of the system
+/// program, which INITIALISE calls, and whose error looks as if it were ours. A number is never
+/// given anew.
 #[derive(Clone, Copy)]
 pub enum Error {
     UnknownInstruction = 1000,

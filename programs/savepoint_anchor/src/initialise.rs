@@ -93,8 +93,8 @@ fn check_address(
     Ok(())
 }
 
-/// Transfer of what is missing, allocate, assign. `create_account` would fail where lamports are, so
-/// that a stranger could keep an account from being made for the price of one transfer.
+/// Transfer of what is missing, allocate, assign. `create_account` would fail where lamports are:
+/// a stranger could keep an account from being made by one transfer (hyperlane#2267, SPL#2751).
 fn create(
     program: &Address,
     payer: &AccountView,
@@ -107,8 +107,21 @@ fn create(
         if payer.lamports() < lamports {
             return Err(Error::PayerTooPoor.into());
         }
-        Transfer { from: payer, to: account, lamports }.invoke()?;
+        Transfer {
+            from: payer,
+            to: account,
+            lamports,
+        }
+        .invoke()?;
     }
-    Allocate { account, space: ACCOUNT_BYTES as u64 }.invoke_signed(signer)?;
-    Assign { account, owner: program }.invoke_signed(signer)
+    Allocate {
+        account,
+        space: ACCOUNT_BYTES as u64,
+    }
+    .invoke_signed(signer)?;
+    Assign {
+        account,
+        owner: program,
+    }
+    .invoke_signed(signer)
 }

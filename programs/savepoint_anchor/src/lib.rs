@@ -1,8 +1,8 @@
 //! Keeps the newest entry of each instance in an account of 465 bytes (docs/format.md, section 10).
 //!
-//! Two instructions: INITIALISE makes the account with its first entry, APPEND puts the next entry in
-//! the place of the one that it names. There is none to close, resize or make an account anew: each of
-//! them would let a sequence start again, which is how old states are passed off as new ones.
+//! Two instructions: INITIALISE makes the account with its first entry, APPEND puts the next entry
+//! in the place of the one that it names. There is none to close, resize or make an account anew:
+//! each of them would let a sequence start again, which is how old states are passed off as new.
 //! docs/program.md tells accounts, bytes, errors and compute units.
 
 #![no_std]

@@ -1,5 +1,5 @@
-//! What the runtime does for a program: hashing at a hundredth of the price, and copies of any length,
-//! for which LLVM has no code on this target.
+//! What the runtime does for a program: hashing at a fraction of the price, and copies of any
+//! length, for which LLVM has no code on this target.
 
 use pinocchio::syscalls::{sol_memcpy_, sol_memset_, sol_sha256};
 
@@ -8,7 +8,13 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut digest = [0; 32];
     // SAFETY: a slice of slices is what the syscall reads, pointer and length each; it writes 32
     // bytes. It gives 0 or ends the program.
-    unsafe { sol_sha256(parts.as_ptr().cast(), parts.len() as u64, digest.as_mut_ptr()) };
+    unsafe {
+        sol_sha256(
+            parts.as_ptr().cast(),
+            parts.len() as u64,
+            digest.as_mut_ptr(),
+        )
+    };
     digest
 }
 
