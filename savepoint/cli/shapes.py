@@ -315,7 +315,7 @@ class WorkerStatus(_Shape):
 class Orphan(_Shape):
     """A file that nothing refers to."""
 
-    what: Literal["pack", "snapshot", "temporary file"]
+    what: Literal["pack", "snapshot", "temporary file", "damaged git folder"]
     path: str
     size: int
 

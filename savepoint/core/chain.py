@@ -111,7 +111,7 @@ def _follows(one: Record, previous: Record | None) -> bool:
 def last_line(tail: bytes) -> tuple[bytes, bytes]:
     """From the end of an index: its last whole line (without LF), and the torn bytes behind it.
 
-    `tail` is the whole file, or its last TAIL_BYTES at least.
+    `tail` is the whole file, or so much of its end that `is_enough` holds.
     """
     end = tail.rfind(b"\n")
     if end < 0:
@@ -120,4 +120,12 @@ def last_line(tail: bytes) -> tuple[bytes, bytes]:
     return tail[start:end], tail[end + 1 :]
 
 
-TAIL_BYTES = 2 * (limits.RECORD_BYTES + 1)  # surely holds the last whole line and a torn one
+def is_enough(tail: bytes) -> bool:
+    """Does the last whole line surely begin within this end of an index? A torn tail may be longer
+    than any record: a power cut can leave a file that grew, with nothing written to it.
+    """
+    end = tail.rfind(b"\n")
+    return end >= 0 and tail.rfind(b"\n", 0, end) >= 0
+
+
+TAIL_BYTES = 2 * (limits.RECORD_BYTES + 1)  # holds the last whole line and a torn record

@@ -367,11 +367,13 @@ def _disagreements(one: Record, found: Snapshot) -> list[str]:
     """VERIFY-6: what the snapshot says of itself, against the record."""
     document, body = found.document, one.body
     session_id = str(snapshot.member_at(document, ("conversation_history", "session_id")))
-    hashed = hashlib.sha256(session_id.encode("utf-8")).hexdigest()  # for an id no file may have
+    key = session_id
+    if not spelling.is_session_key(session_id):  # no file may have such a name
+        key = hashlib.sha256(session_id.encode("utf-8")).hexdigest()
     agreements = {
         "instance": document["instance_id"] == one.instance,
         "timestamp": document["timestamp_iso8601"] == spelling.time_text(one.timestamp),
-        "session_id": body["session_id"] in (session_id, hashed),
+        "session_id": body["session_id"] == key,
     }
     for member in _TOKENS:
         agreements[member] = document[member] == body[member]

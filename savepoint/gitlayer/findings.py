@@ -9,6 +9,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import check
 from savepoint.gitlayer.witness import identities_of
 from savepoint.store import items, trusted
+from savepoint.store.layout import SET_ASIDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
     from savepoint.store.items import Item
     from savepoint.store.layout import InstancePaths, Store
-
-SET_ASIDE = ".damaged-"  # in the name of a repository, or an index, that a repair has replaced
 
 
 class Found(NamedTuple):

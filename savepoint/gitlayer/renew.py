@@ -25,8 +25,8 @@ from savepoint.gitlayer import (
     theirs,
 )
 from savepoint.gitlayer.adopt import FORK, Relation
-from savepoint.gitlayer.findings import SET_ASIDE
 from savepoint.store import durable, evidence, savepoints, trusted
+from savepoint.store.layout import SET_ASIDE
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:

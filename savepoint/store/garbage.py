@@ -18,7 +18,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import durable, pending, savepoints
 from savepoint.store.acknowledge import Draft
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import INDEX_FILE
+from savepoint.store.layout import INDEX_FILE, SET_ASIDE
 from savepoint.store.locks import Lock
 from savepoint.store.packs import read_segment
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Orphan(NamedTuple):
     """A file that can go."""
 
-    what: str  # pack, snapshot, temporary file
+    what: str  # pack, snapshot, temporary file, damaged git folder
     path: str
     size: int  # bytes
 
@@ -140,26 +140,33 @@ def _files(folder: str, what: str, kept: set[str]) -> Iterator[tuple[Orphan, flo
 
 
 def _temporaries(store: Store) -> Iterator[tuple[Orphan, float]]:
-    """What was being written when a process died, files and folders; git's own are its own."""
+    """What was being written when a process died, files and folders; git's own are its own. And
+    repositories that a repair has replaced.
+    """
+    damaged = os.path.basename(store.repository) + SET_ASIDE
     for parent, folders, names in os.walk(store.path, onerror=_raise):
         if parent == store.path and os.path.basename(store.repository) in folders:
             folders.remove(os.path.basename(store.repository))
         for name in [one for one in folders if durable.TEMPORARY_PREFIX in one]:
             folders.remove(name)
-            yield _folder(os.path.join(parent, name))
+            yield _folder("temporary file", os.path.join(parent, name))
+        for name in [one for one in folders if one.startswith(damaged)]:
+            folders.remove(name)
+            found, changed = _folder("damaged git folder", os.path.join(parent, name))
+            yield found, max(changed, os.lstat(found.path).st_ctime)  # when it was set aside
         for name in names:
             if durable.TEMPORARY_PREFIX in name:
                 yield from _orphan("temporary file", os.path.join(parent, name))
 
 
-def _folder(path: str) -> tuple[Orphan, float]:
+def _folder(what: str, path: str) -> tuple[Orphan, float]:
     """As large as all that is in it, and as young as the youngest."""
     size, changed = 0, os.lstat(path).st_mtime
     for parent, _, names in os.walk(path):
         for name in names:
             for one, moment in _orphan("temporary file", os.path.join(parent, name)):
                 size, changed = size + one.size, max(changed, moment)
-    return Orphan("temporary file", path, size), changed
+    return Orphan(what, path, size), changed
 
 
 def _orphan(what: str, path: str) -> Iterator[tuple[Orphan, float]]:

@@ -120,11 +120,16 @@ def instance(paths: InstancePaths) -> str:
     return known.instance
 
 
+def last(paths: InstancePaths) -> Record | None:
+    """The last record, where the end of the index can be read as one. Raises DiskError."""
+    tail, _ = _read_end(paths.index_file)
+    return _parse(chain.last_line(tail)[0])
+
+
 def is_retired(paths: InstancePaths) -> bool:
     """Is the last record that the key signs nothing more? Raises DiskError."""
-    tail, _ = _read_end(paths.index_file)
-    last = _parse(chain.last_line(tail)[0])
-    return last is not None and last.kind == "retire"
+    found = last(paths)
+    return found is not None and found.kind == "retire"
 
 
 def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None:
@@ -155,8 +160,12 @@ def _read_end(path: str) -> tuple[bytes, int]:
         raise DiskError.of(failure, path) from failure
     try:
         size = os.fstat(fd).st_size
-        start = max(0, size - chain.TAIL_BYTES)
-        return read_at(fd, size - start, start), size
+        length = chain.TAIL_BYTES
+        while True:
+            tail = read_at(fd, length, max(0, size - length))
+            if length >= size or chain.is_enough(tail):
+                return tail, size
+            length *= 2
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     finally:

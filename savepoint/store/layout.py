@@ -9,6 +9,7 @@ from savepoint.core.named import NamedTuple
 
 SNAPSHOT_FOLDER = "logs/precompact-saves"
 INDEX_FILE = "logs/precompact-savepoint.jsonl"
+SET_ASIDE = ".damaged-"  # in the name of a repository, or an index, that a repair has replaced
 
 
 class Home(NamedTuple):

@@ -115,6 +115,9 @@ def _end_of(path: str) -> bytes:
         fd = open_regular(path)
     except FileNotFoundError:
         return b""
+    except MalformedError as failure:  # it is no evidence: nothing was tampered with
+        hint = "move it away; the next line for it makes a new file"
+        raise DiskError(failure.message, hint=hint) from failure
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     try:

@@ -207,6 +207,21 @@ def test_missed_fires_of_a_moved_folder_wait_for_the_adoption(cli: Scene) -> Non
     assert cli.good("init", "--adopt", store, "--json").json["caught_up"] == [3]
 
 
+@pytest.mark.parametrize("what", ["a link", "not a regular file"])
+def test_a_hook_log_that_is_no_file_is_no_tampering(bare: Scene, what: str) -> None:
+    """It is a log for people; what stands in its place is named, with the way out."""
+    home = Path(bare.home.path)
+    home.mkdir(mode=0o700)
+    log = home / "hook.log"
+    log.symlink_to("/dev/null") if what == "a link" else os.mkfifo(log)
+    ran = bare("init", "--json")
+    assert ran.code == ran.json["error"]["code"] == 40
+    assert ran.json["error"]["message"] == f"{log} is {what}"
+    assert "move it away" in ran.json["error"]["hint"]
+    log.unlink()
+    assert bare.good("init", "--json").json["result"] == "there"
+
+
 def test_lines_of_the_log_that_are_none_are_skipped(bare: Scene) -> None:
     home = Path(bare.home.path)
     home.mkdir(mode=0o700)

@@ -157,6 +157,15 @@ def test_the_last_line_is_found_from_the_end(torn: bytes) -> None:
         assert chain.last_line(tail) == (LINES[4], torn)
 
 
+def test_it_is_known_whether_the_end_reaches_back_to_the_last_line() -> None:
+    whole = LINES[3] + b"\n" + LINES[4] + b"\n" + bytes(chain.TAIL_BYTES)
+    start = len(LINES[3])
+    assert chain.is_enough(whole)
+    assert chain.is_enough(whole[start:])
+    assert not chain.is_enough(whole[start + 1 :])
+    assert not chain.is_enough(bytes(chain.TAIL_BYTES))
+
+
 def test_the_last_line_of_little() -> None:
     assert chain.last_line(b"") == (b"", b"")
     assert chain.last_line(b"torn") == (b"", b"torn")

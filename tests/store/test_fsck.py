@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core import keys
+from savepoint.core import chain, keys, limits
 from savepoint.core.strict_json import dump, parse
-from savepoint.store import birth, evidence, files, pending, sessions
+from savepoint.store import birth, evidence, files, index, pending, sessions
 from savepoint.store.fsck import fsck
 from savepoint.store.pending import Note
 from savepoint.store.sessions import Session
@@ -175,6 +175,19 @@ def test_worst_exit_code_wins(built: Built) -> None:
 
 
 # what crashes leave
+
+
+@pytest.mark.parametrize("size", [limits.RECORD_BYTES + 2, chain.TAIL_BYTES + 1, 100_000])
+def test_a_torn_tail_longer_than_any_record_is_set_aside_whole(built: Built, size: int) -> None:
+    """A power cut leaves a file that grew, and nothing in it; the line before must not look cut."""
+    before = built.index_file.read_bytes()
+    last = built.records()[-1]
+    built.index_file.write_bytes(before + bytes(size))
+    tail = index.settle(built.paths)
+    assert (tail.last, tail.damaged, tail.size) == (last, False, len(before))
+    assert built.index_file.read_bytes() == before
+    (aside,) = built.index_file.parent.glob("*.torn-*")
+    assert aside.read_bytes() == bytes(size)
 
 
 def test_torn_tail_and_stump_are_notes(built: Built) -> None:

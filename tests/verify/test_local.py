@@ -339,6 +339,16 @@ def test_verify_6_session_id_that_no_file_may_have_is_named_by_its_hash(built: B
     assert of(verify_local(built.paths))[again.seq] is Verdict.VERIFIED
 
 
+def test_verify_6_hash_of_a_session_id_that_a_file_may_have_is_not_its_name(built: Built) -> None:
+    """One session would go under two names."""
+    one = built.records()[-1]
+    hashed = hashlib.sha256(str(one.body["session_id"]).encode()).hexdigest()
+    data = built.snapshot(one).read_bytes()
+    built.write_lines(*built.lines[:-1])
+    again = builder.forge(built, data, session_id=hashed)
+    assert "session_id" in failing(verify_local(built.paths), again.seq)["VERIFY-6"]
+
+
 # VERIFY-7
 
 

@@ -401,6 +401,23 @@ def test_gc_says_first_and_removes_with_yes(work: Working) -> None:
     assert work.scene("verify", "--all").code in {0, 3}
 
 
+def test_gc_takes_a_repository_that_a_repair_has_replaced(
+    work: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each repair of a damaged git folder left a second one for ever."""
+    _created(work)
+    damaged = Path(work.store.repository + ".damaged-0123456789abcdef")
+    shutil.copytree(work.store.repository, damaged)
+    assert "damaged" not in work.scene.good("gc").text, "it was set aside just now"
+    monkeypatch.setattr(limits, "GC_AGE_SECONDS", -1)
+    assert "1 damaged git folder can go" in work.scene.good("gc").text
+    assert damaged.is_dir()
+    (found,) = work.scene.good("gc", "--yes", "--json").json["orphans"]
+    assert (found["what"], found["path"]) == ("damaged git folder", str(damaged))
+    assert not damaged.exists()
+    assert work.scene("verify", "--all").code in {0, 3}
+
+
 def test_what_is_young_stays(work: Working) -> None:
     _created(work)
     pack = _orphan_pack(work, limits.GC_AGE_SECONDS - 60)
