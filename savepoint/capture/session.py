@@ -113,6 +113,8 @@ def history(store: Store, key: str, request: Request, chosen: Config) -> History
     own = sessions.load(store, key) or rebuild.rebuilt(current, key)
     paths = store.instance(own.instance) if own else current
     base = own or _sharing(store, request.transcript)
+    if own and paths != current and index.is_retired(paths):  # it goes on under the next number
+        return History(current, index.instance(current), None, base, _origin(paths, own))
     return History(paths, index.instance(paths), own, base, _origin(paths, own))
 
 

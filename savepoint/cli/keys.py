@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from savepoint.cli import options, passphrase, place, terminal
+from savepoint.cli import ledger_config, options, passphrase, place, terminal
 from savepoint.core import limits, spelling
 from savepoint.core.errors import KeyFileError, OutputExistsError, SavepointError
 from savepoint.core.keys import public_key
 from savepoint.core.spelling import Instance
 from savepoint.gitlayer import remote_url
-from savepoint.store import agekeys, durable, index, keyring, safekeeping, savepoints
+from savepoint.store import (
+    agekeys,
+    durable,
+    index,
+    keyring,
+    retirement,
+    safekeeping,
+    savepoints,
+)
 from savepoint.store import backup as kept_in
 from savepoint.store.locks import Lock
+from savepoint.work import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +71,7 @@ def backup(
     target = place.output(output)
     if os.path.lexists(target) and not force:
         raise OutputExistsError(f"{target} exists")  # before anybody types a passphrase
-    taken = safekeeping.take(at.store, at.config, int(time.time()))
+    taken = safekeeping.take(at.store, at.config, int(time.time()), _genesis(at))
     secret = passphrase.get(passphrase_file, twice=True)
     size = _make(at.store, target, taken.backup, secret, force=force)
     if as_json:
@@ -96,6 +105,33 @@ def restore(
         terminal.note(f"{done.store.recipients} is not that of the backup; it stays as it is")
 
 
+@app.command("retire")
+def retire(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Let a key that is no longer trusted sign for the last time; the next number begins.
+
+    The current instance ends, and so do its savepoints. A new root is made first; the old one is
+    kept, since what it signed is verified with its key.
+    """
+    at = place.find(project)
+    with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        done = retirement.retire(at.paths, int(time.time()))
+    start.start(at.store, place.around())
+    if as_json:
+        value: Json = {
+            "retired": {"slug": done.old.slug, "instance": at.instance, "seq": done.seq},
+            "root": done.root,
+            "instance": savepoints.name_of(done.new),
+            "slug": done.new.slug,
+        }
+        terminal.document(value)
+    else:
+        terminal.say(f"{at.title} is retired by its record {done.seq}")
+        terminal.say(f"{place.title(done.new)} is the current instance from now on")
+        terminal.say(f"  the old root is kept in {done.root}")
+    terminal.note("git and ledger are told by the worker; `savepoint sync --wait` waits for it")
+    terminal.note(place.KEYS_NOTE)
+
+
 @app.command("add-recipient")
 def add_recipient(
     recipient: Annotated[
@@ -119,6 +155,17 @@ def add_recipient(
         terminal.note("older commits are not encrypted again: the new key does not open them")
     if is_new and safekeeping.backed_up(at.store) is not None:
         terminal.note("the backup does not know it; `savepoint keys backup` makes one that does")
+
+
+def _genesis(at: place.Place) -> str | None:
+    """Of the ledger, if anything is anchored there."""
+    if at.config.ledger is None:
+        return None
+    from anchor_service import queue
+
+    rows = queue.rows(at.store, at.paths.slug)
+    last = queue.newest_verified(rows, at.config.ledger, at.config.program)
+    return last.genesis if last else None
 
 
 def _shown(at: place.Place) -> dict[str, Json]:
@@ -255,6 +302,7 @@ def _tell(kept: Backup, done: Restored) -> None:
     for one in kept.instances:
         terminal.say(f"  instance  {one.instance} (key {one.slug[-8:]})")
     terminal.say(f"  remote    {_remote(kept) or 'none'}")
+    terminal.say(f"  ledger    {ledger_config.name_of(kept.ledger) or 'none'}")
     if done.store.config in done.written:
         adopt = f"`savepoint init --adopt {done.store.id[:8]}` in the project's folder"
         terminal.advise(f"{adopt}, then `savepoint sync`, go on with that store")

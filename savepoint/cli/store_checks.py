@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli import place, status, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
-from savepoint.core import keys, limits, spelling
+from savepoint.core import limits, spelling
 from savepoint.core.errors import KeyFileError, NoStoreError
 from savepoint.store import (
     agekeys,
+    birth,
     index,
     keyring,
     missed,
@@ -78,13 +79,12 @@ def _size(at: place.Place) -> str:
 
 
 def _root_key(at: place.Place) -> Check:
-    """The root seed gives the key that signed the birth record."""
-    seed = keyring.root_seed(at.store)
-    birth = index.birth(at.paths)
-    if birth is None or birth.kind != "birth":
+    """The root seed gives the key that signed the birth record; that of a retired one, an older."""
+    keyring.root_seed(at.store)
+    first = index.birth(at.paths)
+    if first is None or first.kind != "birth":
         return fail("root key", "the birth record cannot be read", _VERIFY)
-    nonce = bytes.fromhex(str(birth.body["nonce"]))
-    if keys.public_key(keys.derive_seed(seed, nonce, birth.instance)) != birth.signer:
+    if birth.root_of(at.paths) is None:
         detail = f"{at.store.root_seed} does not give the key of {at.paths.slug}"
         return fail("root key", detail, _RESTORE)
     return good("root key", at.store.root_seed)

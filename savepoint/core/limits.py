@@ -104,6 +104,7 @@ STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
 
 # locks
 LOCK_WAIT_SECONDS = 15.0  # no process waits longer than this for another savepoint process
+ROOTS = 1000  # roots of a store; one more with each key that is retired
 LOCK_POLL_SECONDS = 0.01
 
 # names

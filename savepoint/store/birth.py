@@ -57,11 +57,28 @@ def give_birth(store: Store, instance: Instance, now: int) -> tuple[InstancePath
 
 
 def restore_authority(paths: InstancePaths) -> None:
-    """Derive a lost authority again: its nonce stands in the birth record. Raises KeyFileError."""
-    birth = index.birth(paths)
-    if birth is None or birth.kind != "birth":
-        return
-    nonce = bytes.fromhex(str(birth.body["nonce"]))
-    seed = keys.derive_seed(keyring.root_seed(paths.store), nonce, birth.instance)
-    if keys.public_key(seed) == birth.signer:
-        keyring.write_authority(paths, seed)
+    """Derive a lost authority again, from the root that gave it: its nonce stands in the birth
+    record. Raises KeyFileError.
+    """
+    first = index.birth(paths)
+    path = root_of(paths)
+    if first is not None and path is not None:
+        keyring.write_authority(paths, _derived(path, first))
+
+
+def root_of(paths: InstancePaths) -> str | None:
+    """The path of the root that gives the instance's key; None where there is none, or no birth
+    record. Raises KeyFileError.
+    """
+    first = index.birth(paths)
+    if first is None or first.kind != "birth":
+        return None
+    roots = keyring.root_files(paths.store)
+    roots.sort(key=lambda one: one != paths.store.root_seed)  # after a kill it has a second name
+    fits = (one for one in roots if keys.public_key(_derived(one, first)) == first.signer)
+    return next(fits, None)
+
+
+def _derived(root: str, first: Record) -> bytes:
+    nonce = bytes.fromhex(str(first.body["nonce"]))
+    return keys.derive_seed(keyring.read_seed(root), nonce, first.instance)

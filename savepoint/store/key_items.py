@@ -7,6 +7,7 @@ savepoint, and a machine that only verifies needs none. Damage is a key that is 
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from savepoint.core.verify import Index
     from savepoint.store.layout import InstancePaths, Store
 
+_RETIRED = re.compile(r"root\.[1-9][0-9]{0,8}\.seed")
 _KEYPAIR_BYTES = 4 * limits.KIB
 _RESTORE = "`savepoint keys restore FILE` brings it back, after what is left of it was moved away"
 _DERIVE = "move away what is left of it; `savepoint init` derives it again from root.seed"
@@ -62,8 +64,15 @@ def _root(paths: InstancePaths, birth: Record) -> Iterator[Item]:
         yield warning(f"{where} {root.reason}", _RESTORE)
     elif len(root) != keys.SEED_BYTES:
         yield warning(f"{where} has {len(root)} bytes, not {keys.SEED_BYTES}", _RESTORE)
-    elif _derived(root, birth) != birth.signer:
+    elif birth.signer not in {_derived(one, birth) for one in (root, *_retired(paths.store))}:
         yield damage(f"{where} does not derive the key of {paths.slug}", hint=_RESTORE)
+
+
+def _retired(store: Store) -> list[bytes]:
+    """The roots that were kept when their keys were retired."""
+    names = [one for one in sorted(os.listdir(store.keys)) if _RETIRED.fullmatch(one)]
+    found = [evidence.read(os.path.join(store.keys, one), _KEYPAIR_BYTES) for one in names]
+    return [one for one in found if not isinstance(one, Lack) and len(one) == keys.SEED_BYTES]
 
 
 def _authority(paths: InstancePaths, birth: Record) -> Iterator[Item]:

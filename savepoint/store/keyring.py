@@ -29,6 +29,21 @@ def create_root(store: Store) -> None:
         raise KeyFileError(f"{store.root_seed} exists already", hint="it is never replaced")
 
 
+def retire_root(store: Store) -> str:
+    """Keep the root as root.<n>.seed, the path of which is returned, and make a new one.
+
+    A kill in between leaves the old root under both names; then that number is taken up again.
+    Raises KeyFileError (there is no root that may be used), DiskError.
+    """
+    old = root_seed(store)
+    for number in range(1, limits.ROOTS):
+        path = os.path.join(store.keys, f"root.{number}.seed")
+        if durable.create_exclusive(path, old) or read_seed(path) == old:
+            durable.replace(store.root_seed, os.urandom(keys.SEED_BYTES))
+            return path
+    raise KeyFileError(f"{store.keys} has {limits.ROOTS} roots")
+
+
 def root_seed(store: Store) -> bytes:
     """32 bytes. Raises KeyFileError."""
     return read_seed(store.root_seed)

@@ -38,8 +38,9 @@ class Taken(NamedTuple):
     left_out: tuple[str, ...]  # slugs of instances whose key could not be derived again from it
 
 
-def take(store: Store, chosen: Config, now: int) -> Taken:
-    """All that a backup holds, read and checked. now: Unix seconds.
+def take(store: Store, chosen: Config, now: int, genesis: str | None = None) -> Taken:
+    """All that a backup holds, read and checked. now: Unix seconds; genesis: of the ledger where
+    entries are anchored, base58, as far as it was asked.
 
     Raises KeyFileError: a key is missing or unsafe, or the current instance could not sign again
     with what there is. A backup of that would only look like one.
@@ -63,9 +64,9 @@ def take(store: Store, chosen: Config, now: int) -> Taken:
         created=now,
         store=store.id,
         remote=chosen.remote,
-        ledger=None,
-        genesis=None,
-        program=None,
+        ledger=chosen.ledger,
+        genesis=genesis,
+        program=chosen.program,
         instance=chosen.instance,
         instances=tuple(good.values()),
         roots=roots,
@@ -144,7 +145,8 @@ def restore(home: Home, kept: Backup) -> Restored:
         if backed_up(store) is None:
             note_made(store, kept)
         if not os.path.lexists(store.config):
-            Config(kept.instance, (), (), kept.remote).save(store)
+            chosen = Config(kept.instance, (), (), kept.remote)
+            chosen._replace(ledger=kept.ledger, program=kept.program).save(store)
             written.append(store.config)
     others = agekeys.text(store.recipients) != kept.recipients
     return Restored(store, tuple(written), tuple(there), others)
