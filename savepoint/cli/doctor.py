@@ -11,6 +11,7 @@ from savepoint.capture import surroundings
 from savepoint.cli import (
     git_checks,
     hook_checks,
+    ledger_checks,
     machine_checks,
     options,
     place,
@@ -49,7 +50,7 @@ def _of_the_store(where: str) -> list[Check]:
         return store_checks.without(place.home(), where)
     except SavepointError as failure:
         return [store_checks.broken(failure)]
-    return [*store_checks.run(place.home(), at), *git_checks.run(at)]
+    return [*store_checks.run(place.home(), at), *git_checks.run(at), *ledger_checks.run(at)]
 
 
 def _print(one: Check) -> None:

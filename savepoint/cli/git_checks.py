@@ -66,4 +66,5 @@ def _owed(at: place.Place) -> list[Check]:
 def _job(one: dict[str, Json]) -> Check:
     age = terminal.span(int(str(one["age_seconds"])))
     why = f": {one['error']}" if one["error"] else ""
-    return warn("jobs", f"{one['state']} up to {one['seq']}, for {age}{why}", "`savepoint sync`")
+    todo = str(one["hint"]) if one["kind"] == "anchor" and one["hint"] else "`savepoint sync`"
+    return warn("jobs", f"{one['state']} up to {one['seq']}, for {age}{why}", todo)

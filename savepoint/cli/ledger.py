@@ -29,8 +29,8 @@ _SOL = 1_000_000_000  # lamports
 _OFF = "`savepoint config ledger NAME` chooses one"
 
 
-class _Desk(NamedTuple):
-    """A ledger that was chosen, and what is known without asking it."""
+class Asked(NamedTuple):
+    """The ledger that was chosen, to be asked."""
 
     at: place.Place
     ledger: Ledger
@@ -38,7 +38,7 @@ class _Desk(NamedTuple):
     payer: Wallet
 
     @classmethod
-    def open(cls, at: place.Place) -> _Desk:
+    def open(cls, at: place.Place) -> Asked:
         """Raises UsageError (no ledger), KeyFileError, DiskError."""
         from anchor_service import desk, ledgers
 
@@ -68,10 +68,38 @@ class _Desk(NamedTuple):
         state = self.ledger.account(address, "finalized")
         return address, recovery.read(state, self.program)
 
-    def cost(self, *, is_first: bool) -> int:
+    def program_state(self) -> dict[str, Json]:
+        """Which program, is it ours byte for byte, and who may change it. Raises SavepointError."""
+        if self.program is None:
+            return _unknown(None, "no id is known: `savepoint ledger deploy` deploys it")
+        from anchor_service import deploy
+        from anchor_service.program import instructions
+        from savepoint.core import deployed
+
+        shown = spelling.base58(self.program)
+        try:
+            found = deploy.deployed_bytes(self.ledger, self.program)
+        except MalformedError as failure:
+            return _unknown(shown, failure.message)
+        authority = found.upgrade_authority
+        is_ours = found.elf == deployed.trimmed(instructions.elf())
+        return {
+            "id": shown,
+            "shipped": is_ours,
+            "upgrade_authority": spelling.base58(authority) if authority else None,
+            "problem": None if is_ours else "its bytes are not those that ship with savepoint",
+        }
+
+    def funds(self, account: Account | None) -> dict[str, Json]:
+        """Who pays, what there is, and what the entry after `account` costs."""
         from anchor_service import costs
 
-        return costs.of_entry(self.ledger, is_first=is_first)
+        return {
+            "payer": spelling.base58(self.payer.public),
+            "payer_file": self.at.config.payer or place.home().payer,
+            "balance": self.ledger.balance(self.payer.public),
+            "next_entry": costs.of_entry(self.ledger, is_first=account is None),
+        }
 
 
 @app.command("status")
@@ -83,20 +111,20 @@ def status(
     """Show what the ledger says of the instance, its program and its payer."""
     from savepoint.cli import layer3
 
-    desk = _Desk.open(place.find(project, instance))
-    with terminal.busy(f"asking {desk.ledger.name}"):
-        genesis = spelling.base58(desk.ledger.genesis())
-        address, account = desk.account()
+    asked = Asked.open(place.find(project, instance))
+    with terminal.busy(f"asking {asked.ledger.name}"):
+        genesis = spelling.base58(asked.ledger.genesis())
+        address, account = asked.account()
         value: dict[str, Json] = {
-            "ledger": desk.ledger.name,
+            "ledger": asked.ledger.name,
             "genesis": genesis,
-            "public": desk.ledger.is_public,
-            "endpoints": desk.ledger.endpoints,
-            "program": _program(desk),
+            "public": asked.ledger.is_public,
+            "endpoints": asked.ledger.endpoints,
+            "program": asked.program_state(),
             "account": spelling.base58(address) if address else None,
             "entry": _entry(account),
-            **_funds(desk, account),
-            "cost": layer3.cost(desk.at.paths, desk.at.config),
+            **asked.funds(account),
+            "cost": layer3.cost(asked.at.paths, asked.at.config),
         }
     _show(value, as_json=as_json, shape="LedgerStatus")
 
@@ -104,10 +132,10 @@ def status(
 @app.command("balance")
 def balance(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Show who pays, how much there is, and what the next entry costs."""
-    desk = _Desk.open(place.find(project))
-    with terminal.busy(f"asking {desk.ledger.name}"):
-        _, account = desk.account()
-        value: dict[str, Json] = {"ledger": desk.ledger.name, **_funds(desk, account)}
+    asked = Asked.open(place.find(project))
+    with terminal.busy(f"asking {asked.ledger.name}"):
+        _, account = asked.account()
+        value: dict[str, Json] = {"ledger": asked.ledger.name, **asked.funds(account)}
     _show(value, as_json=as_json, shape="LedgerBalance")
 
 
@@ -121,15 +149,15 @@ def airdrop(
 ) -> None:
     """Ask for coins, on a cluster that gives some away. They may come some seconds later."""
     at = place.find(project)
-    desk = _Desk.open(at)
-    with terminal.busy(f"asking {desk.ledger.name}"):
-        desk.ledger.airdrop(desk.payer.public, lamports)
+    asked = Asked.open(at)
+    with terminal.busy(f"asking {asked.ledger.name}"):
+        asked.ledger.airdrop(asked.payer.public, lamports)
         _retry(at)
         value: dict[str, Json] = {
-            "ledger": desk.ledger.name,
-            "payer": spelling.base58(desk.payer.public),
+            "ledger": asked.ledger.name,
+            "payer": spelling.base58(asked.payer.public),
             "asked": lamports,
-            "balance": desk.ledger.balance(desk.payer.public),
+            "balance": asked.ledger.balance(asked.payer.public),
         }
     _show(value, as_json=as_json, shape="LedgerAirdrop")
 
@@ -151,23 +179,23 @@ def deploy(
     from anchor_service.program import instructions
 
     at = place.find(project)
-    desk = _Desk.open(at)
+    asked = Asked.open(at)
     choice = at.config.ledger or ""
     if choice != config.EMBEDDED:
         ledger_config.agreed(at, "ledger", [choice], yes=yes)
     elf = instructions.elf()
     if choice != config.EMBEDDED:
-        terminal.note(f"it takes some {deployment.price(desk.ledger, elf)} lamports")
+        terminal.note(f"it takes some {deployment.price(asked.ledger, elf)} lamports")
     deadline = time.monotonic() + limits.COMMAND_SECONDS
     with terminal.busy("deploying"):
         program = deployment.deploy(
-            desk.ledger, desk.payer, elf, finalise=finalise, deadline=deadline
+            asked.ledger, asked.payer, elf, finalise=finalise, deadline=deadline
         )
     _use(at, spelling.base58(program))
     value: dict[str, Json] = {
-        "ledger": desk.ledger.name,
+        "ledger": asked.ledger.name,
         "program": spelling.base58(program),
-        "upgrade_authority": None if finalise else spelling.base58(desk.payer.public),
+        "upgrade_authority": None if finalise else spelling.base58(asked.payer.public),
     }
     _show(value, as_json=as_json, shape="LedgerDeployment")
 
@@ -184,29 +212,6 @@ def _retry(at: place.Place) -> None:
     """What lacked funds is due at once."""
     with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
         ledger_config.leave(at, config.load(at.store))
-
-
-def _program(desk: _Desk) -> dict[str, Json]:
-    """Which one, is it ours byte for byte, and who may change it."""
-    if desk.program is None:
-        return _unknown(None, "no id is known: `savepoint ledger deploy` deploys it")
-    from anchor_service import deploy
-    from anchor_service.program import instructions
-    from savepoint.core import deployed
-
-    shown = spelling.base58(desk.program)
-    try:
-        found = deploy.deployed_bytes(desk.ledger, desk.program)
-    except MalformedError as failure:
-        return _unknown(shown, failure.message)
-    authority = found.upgrade_authority
-    is_ours = found.elf == deployed.trimmed(instructions.elf())
-    return {
-        "id": shown,
-        "shipped": is_ours,
-        "upgrade_authority": spelling.base58(authority) if authority else None,
-        "problem": None if is_ours else "its bytes are not those that ship with savepoint",
-    }
 
 
 def _unknown(shown: str | None, problem: str) -> dict[str, Json]:
@@ -229,16 +234,6 @@ def _entry(account: Account | None) -> Json:
         "slot": account.slot,
         "hash": account.hash,
         "retired": account.retired,
-    }
-
-
-def _funds(desk: _Desk, account: Account | None) -> dict[str, Json]:
-    lamports = desk.ledger.balance(desk.payer.public)
-    return {
-        "payer": spelling.base58(desk.payer.public),
-        "payer_file": desk.at.config.payer or place.home().payer,
-        "balance": lamports,
-        "next_entry": desk.cost(is_first=account is None),
     }
 
 
