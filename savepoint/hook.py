@@ -17,28 +17,36 @@ from typing import TYPE_CHECKING, NoReturn
 _STARTED = time.monotonic()
 gc.disable()  # a process of a moment: what looking for garbage costs it, it never gets back
 
-from savepoint.capture import payload, surroundings, unchanged  # noqa: E402  # the clock first
-from savepoint.capture.agents import claude  # noqa: E402
+from savepoint.capture import payload, surroundings  # noqa: E402  # the clock first
 from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402
 from savepoint.capture.stillness import AT_ONCE, Stillness  # noqa: E402
 from savepoint.core import limits  # noqa: E402
-from savepoint.core.errors import NoStoreError, SavepointError, UsageError  # noqa: E402
+from savepoint.core.errors import SavepointError, UsageError  # noqa: E402
+from savepoint.events.serve import Fire, serve, tell  # noqa: E402
+from savepoint.store.journal import printable  # noqa: E402
 from savepoint.store.layout import Home  # noqa: E402
 
 if TYPE_CHECKING:
-    from savepoint.save import Saved
+    from savepoint.store.layout import Store
 
 SECONDS = {
     "PreCompact": limits.PRECOMPACT_SECONDS,
     "SessionStart": limits.SESSION_SECONDS,
+    "UserPromptSubmit": limits.SESSION_SECONDS,
     "Stop": limits.SESSION_SECONDS,
     "SessionEnd": limits.SESSION_END_SECONDS,
 }
-TRIGGERS = {"SessionStart": "session_start", "Stop": "stop", "SessionEnd": "session_end"}
-
-
-IGNORED = {"PostCompact"}  # of the agent's events that people may well name; nothing is to be saved
+TRIGGERS = {
+    "SessionStart": "session_start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SessionEnd": "session_end",
+}
+# Of the agent's events that people may well name. The summary that PostCompact brings is in the
+# transcript of the next savepoint; SubagentStop comes for summarisers that never had a transcript
+# (claude-code#91910), and what real subagents wrote is saved with their session.
+IGNORED = {"PostCompact", "SubagentStop"}
 
 
 def main() -> NoReturn:
@@ -72,13 +80,11 @@ def _fire(event: str) -> None:
         home = Home(surroundings.home(os.environ))
         told = payload.parse(_read_stdin())
         request = _request(event, told, home)
-        if event == "SessionStart" and told.source != "compact":
-            _note_start(request)
-        _serve(event, request)
+        fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
+        store = serve(fire, request, os.path.expanduser("~"))
+        _greet(event, told, store, request)
     except _AlarmError:
         _tell(home, event, told, "the hook's time has passed; the rest is pending")
-    except NoStoreError:
-        _tell(home, event, told, "no store")
     except SavepointError as failure:
         _tell(home, event, told, failure.message)
     except Exception as failure:  # noqa: BLE001  # the agent must never see a traceback or an exit code
@@ -87,32 +93,45 @@ def _fire(event: str) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _serve(event: str, request: Request) -> None:
-    if unchanged.has_nothing_to_do(request, claude):
+def _greet(event: str, told: Payload, store: Store, request: Request) -> None:
+    """Tell the agent what is saved, once: of a plugin and the settings, the settings do. What a
+    subagent's compaction fires is not for the session.
+    """
+    if event != "SessionStart" or told.agent_id or _is_second(request):
         return
-    from savepoint import save
+    from savepoint.events import greeting
 
-    if event == "Stop" and not save.is_due(request):
+    command = os.path.join(os.path.dirname(sys.executable), "savepoint")
+    known = command if os.path.isfile(command) else "savepoint"
+    _write(1, greeting.output(store, request, told.source, known))
+
+
+def _is_second(request: Request) -> bool:
+    """Are we a plugin's hook, and the settings name one as well?"""
+    if not os.environ.get("CLAUDE_PLUGIN_ROOT"):
+        return False
+    own = os.path.join(request.project, ".claude")
+    for path in (
+        os.path.join(request.config_dir, "settings.json"),
+        os.path.join(own, "settings.json"),
+        os.path.join(own, "settings.local.json"),
+    ):
+        try:
+            with open(path, "rb") as settings:
+                if b"savepoint-hook" in settings.read(limits.SMALL_DOCUMENT_BYTES):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Nowhere, if nobody takes it."""
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError:
         return
-    saved = save.save_consciousness_state(request)
-    save.finish_pending(request)
-    if saved is not None:
-        _follow(event, saved, request)
-
-
-def _follow(event: str, saved: Saved, request: Request) -> None:
-    """The push is waited for where an agent compacts: then the copy elsewhere is there first."""
-    from savepoint.work import follow
-    from savepoint.work.jobs import Surroundings
-
-    around = Surroundings(request.environment, request.config_dir)
-    follow.follow(saved, around, _STARTED, wait=event == "PreCompact")
-
-
-def _note_start(request: Request) -> None:
-    from savepoint.capture import session
-
-    session.note_start(request)
 
 
 def _request(event: str, told: Payload, home: Home) -> Request:
@@ -193,25 +212,14 @@ class _AlarmError(BaseException):
 
 def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
     """One line: in hook.log, where `init` and `doctor` find it, else on stderr."""
-    from savepoint.store import journal
-
+    fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
     try:
         if not home.path:
             raise SavepointError("there is no home to log it in")  # noqa: TRY301  # told below
-        journal.hook(
-            home,
-            int(time.time()),
-            {
-                "event": journal.printable(event),
-                "session_id": journal.printable(told.session_id),
-                "transcript": journal.printable(told.transcript),
-                "project": journal.printable(_project(told)),
-                "reason": journal.printable(reason),
-            },
-        )
+        tell(home, fire, _project(told), int(time.time()), reason)
     except SavepointError as failure:
-        line = f"savepoint-hook: {journal.printable(reason)}; {failure.message}\n"
-        os.write(2, line.encode("utf-8", "backslashreplace"))
+        line = f"savepoint-hook: {printable(reason)}; {failure.message}\n"
+        _write(2, line.encode("utf-8", "backslashreplace"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from savepoint.capture import document, repository, session, unchanged
+from savepoint.capture import document, repository, session, unchanged, window
 from savepoint.capture.agents import claude
 from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
@@ -79,6 +79,7 @@ def save_consciousness_state(request: Request) -> Saved | None:
     key = layout.session_key(request.session_id)
     if unchanged.is_unchanged(store, key, request, claude):
         return None
+    request = window.known(store, key, request, claude)
     with (
         repository.begin(request, store.scratch) as git,  # git reads while we do
         Lock(store.session_lock(key), request.deadline),
@@ -88,16 +89,6 @@ def save_consciousness_state(request: Request) -> Saved | None:
         _note(request, "started").save(store, key)
         _sign_drafts(store, key, request)
         return _save(request, store, key, chosen, git)
-
-
-def is_due(request: Request) -> bool:
-    """Is a savepoint at the end of a turn worth making: has the transcript grown enough, or is the
-    last one old enough? Raises NoStoreError.
-    """
-    store = registry.find(Home(request.home), request.project)
-    request = session.resolve(request, claude)
-    grown, age = session.growth(store, layout.session_key(request.session_id), request)
-    return grown >= limits.STOP_GROWTH_BYTES or (grown > 0 and age >= limits.STOP_INTERVAL_SECONDS)
 
 
 def finish_pending(request: Request) -> list[Saved]:

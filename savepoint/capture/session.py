@@ -91,22 +91,6 @@ def _session_of(path: str, adapter: Adapter) -> str:
     return found or hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
 
 
-def growth(store: Store, key: str, request: Request) -> tuple[int, int]:
-    """Bytes that the transcript grew by, and seconds, since the session's last savepoint.
-
-    A session without one grew by all it has, since ever.
-    """
-    try:
-        size = os.stat(request.transcript).st_size
-    except OSError:
-        return 0, 0
-    last = sessions.load(store, key)
-    saved = last.files.get(request.transcript) if last else None
-    if last is None or saved is None:
-        return size, request.now
-    return abs(size - saved.stamp.size), request.now - last.saved_at
-
-
 def history(store: Store, key: str, request: Request, chosen: Config) -> History:
     """The session's last savepoint from its cache, else from the index, else none."""
     current = store.instance(chosen.instance)
@@ -133,6 +117,8 @@ def _origin(paths: InstancePaths, own: Session | None) -> Json:
         last: Record = record.parse(line_at(paths, own.offset))
     except (MalformedError, UnsupportedFormatError):
         return None
+    if last.kind == "restore":  # the session was brought back: it goes on from that savepoint
+        return last.body["from"]
     return last.origin() if last.kind == "save" else None
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Window
-from savepoint.capture.agents.claude import environment_window
+from savepoint.capture.agents.claude import environment_percent, environment_window
 from savepoint.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,4 +64,4 @@ def for_children(environ: Mapping[str, str]) -> dict[str, str]:
 
 def window(environ: Mapping[str, str]) -> Window:
     """What the environment says of the context window."""
-    return Window(environment=environment_window(environ))
+    return Window(environment=environment_window(environ), percent=environment_percent(environ))

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import MalformedError
-from savepoint.store import pending, registry, sessions
-from savepoint.store.layout import Home, session_key
+from savepoint.store import sessions
 from savepoint.store.sessions import Stamp
 
 if TYPE_CHECKING:
@@ -15,16 +14,6 @@ if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store
     from savepoint.store.sessions import CachedFile, Session
-
-
-def has_nothing_to_do(request: Request, adapter: Adapter) -> bool:
-    """Is nothing new, and nothing left over by an earlier fire? True only where that is certain.
-
-    Raises NoStoreError.
-    """
-    store = registry.find(Home(request.home), request.project)
-    key = session_key(request.session_id)
-    return is_unchanged(store, key, request, adapter) and not pending.keys(store)
 
 
 def is_unchanged(store: Store, key: str, request: Request, adapter: Adapter) -> bool:

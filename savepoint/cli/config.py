@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.config import Config
 
-_KEYS = ("instance", "exclude", "projects", "remote", "push_wait", *ledger_config.KEYS)
+_OWN = ("instance", "exclude", "projects", "remote", "push_wait", "threshold")
+_KEYS = (*_OWN, *ledger_config.KEYS)
 _UNSET = ("exclude", "remote", *ledger_config.KEYS)
 
 
@@ -50,7 +51,8 @@ def config(
 
     instance: whose savepoints new sessions belong to. exclude: globs of files that are never
     captured. remote: where savepoints are pushed to, a path, ssh or https. push_wait: seconds that
-    a save waits for its push. projects: the folders of the store, only shown.
+    a save waits for its push. projects: the folders of the store, only shown. threshold: percent of
+    what a session can use until its agent compacts, at which it is saved; or off.
 
     ledger: where entries are anchored; embedded, localnet, devnet, testnet, mainnet-beta or the URL
     of an RPC endpoint (several with a blank between them); --unset turns it off. program: its id
@@ -134,10 +136,20 @@ def _with(at: place.Place, before: Config, key: str, value: str) -> Config:
         return before._replace(instance=savepoints.instance_named(at.store, value).slug)
     if key == "remote":
         return before._replace(remote=remote_url.parse(value, at.folder).text)
+    if key == "threshold":
+        return before._replace(threshold=_threshold(value))
     if not (value.isascii() and value.isdigit() and int(value) <= limits.SAVE_AND_PUSH_SECONDS):
         most = int(limits.SAVE_AND_PUSH_SECONDS)
         raise UsageError(f"push_wait is a number of seconds from 0 to {most}")
     return before._replace(push_wait=int(value))
+
+
+def _threshold(value: str) -> int | None:
+    if value == chosen.OFF:
+        return None
+    if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= 100):
+        raise UsageError(f"threshold is a percentage from 1 to 100, or {chosen.OFF}")
+    return int(value)
 
 
 def _shown(at: place.Place) -> dict[str, Json]:
@@ -148,6 +160,7 @@ def _shown(at: place.Place) -> dict[str, Json]:
         "projects": [one.path for one in at.config.projects],
         "remote": remote and remote_url.parse(remote, at.folder).shown,
         "push_wait": at.config.push_wait,
+        "threshold": chosen.OFF if at.config.threshold is None else at.config.threshold,
         **ledger_config.shown(at.config),
     }
 

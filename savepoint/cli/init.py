@@ -12,13 +12,13 @@ from savepoint.cli import git_checks, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import (
     MalformedError,
-    NoStoreError,
     SavepointError,
     SelectorError,
     UsageError,
 )
 from savepoint.core.spelling import Instance
 from savepoint.store import (
+    begin,
     birth,
     config,
     durable,
@@ -27,7 +27,6 @@ from savepoint.store import (
     registry,
     safekeeping,
     savepoints,
-    worktree,
 )
 from savepoint.store.locks import Lock
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.config import Config
     from savepoint.store.layout import Home, Store
-
-_DEFAULT_INSTANCE = "Claude #1"
 
 
 class _Begun(NamedTuple):
@@ -53,7 +50,7 @@ def init(
             "--instance",
             metavar="'NAME #N'",
             help="The agent's identity.",
-            show_default=_DEFAULT_INSTANCE,
+            show_default=begin.DEFAULT_INSTANCE,
             callback=options.text,
         ),
     ] = "",
@@ -133,34 +130,14 @@ def _begin(home: Home, where: str, instance: Instance | None, adopt: str) -> _Be
         registry.rebuild(home)  # the cache may be older than a config
         if adopt:
             return _adopt(home, where, adopt)
-        store = _own_store(home, where)
+        store = begin.own_store(home, where)
         if store is None:
             moved = tuple(registry.moved(home, where))
-            chosen = instance or Instance.parse(_DEFAULT_INSTANCE)
+            chosen = instance or Instance.parse(begin.DEFAULT_INSTANCE)
             return _Begun(
                 birth.create_store(home, where, chosen, int(time.time())), "created", moved
             )
         return _Begun(store, "there", before=_settle_instance(store, instance))
-
-
-def _own_store(home: Home, where: str) -> Store | None:
-    """The store that the folder belongs to already. A repository of its own inside another
-    project's folder is a project of its own.
-    """
-    try:
-        store = registry.find(home, where)
-    except NoStoreError:
-        return None
-    common = _common_dir(where)
-    for one in config.load(store).projects:
-        if one.path == where or common in (one.common_dir, _common_dir(one.path)):
-            return store
-    return None
-
-
-def _common_dir(folder: str) -> str | None:
-    tree = worktree.find_worktree(folder)
-    return tree.common_dir if tree else None
 
 
 def _adopt(home: Home, where: str, prefix: str) -> _Begun:

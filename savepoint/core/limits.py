@@ -99,6 +99,8 @@ SESSION_END_SECONDS = 1.0
 ALARM_MARGIN_SECONDS = 0.1  # what waits by itself gives up this long before the hook is ended
 GIT_RESERVE_SECONDS = 0.5  # git is killed this long before the hook would be
 PROGRESS_BYTES = 64 * MIB  # of a transcript, looked through to judge whether it is to be saved
+GREETING_CHARS = 9500  # characters that an agent takes of us when a session starts
+CATCH_UP_SESSIONS = 16  # that a start of a session leaves to the worker
 STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this
 STOP_INTERVAL_SECONDS = 15 * 60  # or when the last savepoint is this old
 
@@ -138,6 +140,9 @@ HOOK_LOG_BYTES = 4 * MIB  # of the end of hook.log, looked through for fires tha
 EXPORT_LINE_BYTES = 64 * MIB  # a longer line of a transcript is exported in pieces
 LISTED = 20  # entries of a list that `show` and `doctor` print; the rest is counted
 DISK_LOW_BYTES = 1024 * MIB  # `doctor` warns when less is free
+
+# resurrection
+RESTORE_LINE_BYTES = 16 * MIB  # a longer record is left out of a session: no request takes it
 
 # the worker
 WORKER_LIFE_SECONDS = 15 * 60  # seconds, then it ends; the next save starts another

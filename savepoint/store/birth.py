@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, record, spelling
+from savepoint.core.errors import DiskError
 from savepoint.store import agekeys, durable, index, keyring, registry, trusted
 from savepoint.store.config import Config
 
@@ -18,15 +19,22 @@ if TYPE_CHECKING:
 def create_store(home: Home, folder: str, instance: Instance, now: int) -> Store:
     """A new store for the project in `folder`. now: Unix seconds.
 
-    The config comes last: what a crash leaves before it is no store, and nothing finds it.
+    The config comes last: what a crash leaves before it is no store, and nothing finds it. What a
+    full disk leaves is removed: the next event of an agent tries again, and the next.
     Raises DiskError.
     """
     project = registry.project_of(folder)
     store = home.store(os.urandom(16).hex())
-    keyring.create_root(store)
-    agekeys.create(store, now)
-    paths, _ = give_birth(store, instance, now)
-    Config(paths.slug, (), (project,)).save(store)
+    try:
+        keyring.create_root(store)
+        agekeys.create(store, now)
+        paths, _ = give_birth(store, instance, now)
+        Config(paths.slug, (), (project,)).save(store)
+    except DiskError:
+        if not os.path.lexists(store.config):
+            for one in (store.path, store.keys, os.path.dirname(store.instance("x").trusted)):
+                durable.remove_folder(one)
+        raise
     registry.rebuild(home)
     return store
 

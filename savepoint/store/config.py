@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 EMBEDDED = "embedded"  # the default: no network, no funds, no public trace
 
+OFF = "off"  # instead of a threshold
+THRESHOLD = 85  # percent, as the specification has it
+
+
+def _threshold(value: Json, where: str) -> None:
+    if value != OFF and not (type(value) is int and 1 <= value <= 100):
+        raise MalformedError(f"{where} is neither a percentage nor {OFF!r}")
+
+
 _SHAPE = schema.members(
     {
         "v": schema.one_of(1),
@@ -39,9 +48,10 @@ _SHAPE = schema.members(
         "payer": schema.nullable(schema.text),
         "spend": schema.nullable(schema.count),
         "confirmed": schema.nullable(schema.spelled(spelling.key_bytes)),
+        "threshold": _threshold,
     },
-    optional=frozenset(  # a store made before there were remotes, or ledgers
-        {"remote", "push_wait", "ledger", "program", "payer", "spend", "confirmed"}
+    optional=frozenset(  # a store made before there were remotes, ledgers, or thresholds
+        {"remote", "push_wait", "ledger", "program", "payer", "spend", "confirmed", "threshold"}
     ),
 )
 
@@ -68,6 +78,8 @@ class Config(NamedTuple):
     payer: str | None = None  # Solana keypair file of who pays the fees; None: that of the home
     spend: int | None = None  # lamports that may be spent in 24 hours; None: no cap
     confirmed: str | None = None  # genesis hash (base58) of the mainnet that the owner agreed to
+    threshold: int | None = THRESHOLD  # percent of what a session can use until its agent compacts;
+    # it is saved when it has; None: off
 
     def save(self, store: Store) -> None:
         """Write it durably. Raises DiskError."""
@@ -83,6 +95,7 @@ class Config(NamedTuple):
             "payer": self.payer,
             "spend": self.spend,
             "confirmed": self.confirmed,
+            "threshold": OFF if self.threshold is None else self.threshold,
         }
         durable.replace(store.config, dump(document) + b"\n")
 
@@ -118,6 +131,8 @@ def _load(store: Store) -> Config:
         case {"instance": str(instance), "exclude": [*exclude], "projects": [*projects], **more}:
             known = tuple(Project(**one) for one in projects)  # type: ignore[arg-type]  # _SHAPE
             more.pop("v")
+            if more.get("threshold") == OFF:
+                more["threshold"] = None
             return Config(instance, tuple(map(str, exclude)), known, **more)  # type: ignore[arg-type]  # _SHAPE
         case _:
             raise MalformedError("config.json is not what its shape says")

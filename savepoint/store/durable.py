@@ -62,7 +62,7 @@ class NewFile:
         if self._fd >= 0:
             os.close(self._fd)
         if self._path:
-            _remove_quietly(self._path)
+            remove_quietly(self._path)
 
     def write(self, data: bytes) -> None:
         """Append all of `data`. Raises DiskError."""
@@ -135,7 +135,7 @@ def replace_cache(path: str, data: bytes) -> None:
                 os.close(fd)
             os.rename(temporary, path)
         except OSError:
-            _remove_quietly(temporary)
+            remove_quietly(temporary)
             raise
 
 
@@ -227,7 +227,7 @@ def remove_folder(path: str) -> None:
     """Remove a folder of leftovers with all that is in it, as far as that can be done."""
     for folder, folders, names in os.walk(path, topdown=False):
         for name in names:
-            _remove_quietly(os.path.join(folder, name))
+            remove_quietly(os.path.join(folder, name))
         for name in folders:
             _remove_folder_quietly(os.path.join(folder, name))
     _remove_folder_quietly(path)
@@ -295,8 +295,7 @@ class Folder:
     it, cannot be led elsewhere by a link that stands, or is put, in the place of a folder
     (hackmyagent#318): each step is taken from an open descriptor, and none follows a link.
 
-    Names are single parts of a path. Raises DiskError; OSError with ELOOP or ENOTDIR in it is what
-    a link or a file in the place of a folder gives.
+    Names are single parts of a path. Raises DiskError, also for a link in the place of a folder.
     """
 
     def __init__(self, fd: int, path: str) -> None:
@@ -322,6 +321,11 @@ class Folder:
             with suppress(FileExistsError):
                 os.mkdir(name, DIRECTORY_MODE, dir_fd=self._fd)
             return Folder(os.open(name, _LIST, dir_fd=self._fd), path)
+
+    def has(self, name: bytes) -> bool:
+        """Is there something of that name?"""
+        with _failing(self.path):
+            return os.fsdecode(name) in os.listdir(self._fd)
 
     def open(self, name: bytes) -> int | None:
         """A descriptor to read what is there of that name, whatever it is but a link; None: nothing
@@ -452,7 +456,7 @@ def _remove_folder_quietly(path: str) -> None:
         return
 
 
-def _remove_quietly(path: str) -> None:
+def remove_quietly(path: str) -> None:
     """After another failure: the leftover is found by its prefix, and harmless."""
     try:
         os.unlink(path)

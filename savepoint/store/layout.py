@@ -114,6 +114,11 @@ class Store(NamedTuple):
         return join(self.path, "worker.next")
 
     @property
+    def restored(self) -> str:
+        """What came back of savepoints, a folder each, where no other was named for it."""
+        return join(self.path, "restored")
+
+    @property
     def scratch(self) -> str:
         """Private copies of the user's git index while it is read."""
         return join(self.path, "scratch")
@@ -164,6 +169,14 @@ class Store(NamedTuple):
         """What a session started with."""
         return join(self.sessions, key + ".guidance.json")
 
+    def session_context(self, key: str) -> str:
+        """What the agent told its status line of a session."""
+        return join(self.sessions, key + ".context.json")
+
+    def session_alarm(self, key: str) -> str:
+        """That a session has reached its threshold."""
+        return join(self.sessions, key + ".alarm.json")
+
     def pending_note(self, key: str) -> str:
         """What is to be finished for a session."""
         return join(self.pending, key + ".json")
@@ -213,6 +226,21 @@ class InstancePaths(NamedTuple):
     def bootstrap(self) -> str:
         """Of a successor: ids, keys, nonces, hashes; public."""
         return join(self.path, "BOOTSTRAP_VERIFICATION.json")
+
+    @property
+    def lineage(self) -> str:
+        """The ancestors, as a text that nobody has verified."""
+        return join(self.path, "lineage.txt")
+
+    @property
+    def arrival(self) -> str:
+        """Of a successor: what its resurrection has still to put in its place."""
+        return join(self.path, "arrival.json")
+
+    @property
+    def border(self) -> str:
+        """Of a history that was fetched without its beginning: the first savepoint that is here."""
+        return join(self.path, "border.json")
 
     @property
     def authority(self) -> str:

@@ -9,7 +9,7 @@ from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import DiskError, MalformedError, NoStoreError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import parse
-from savepoint.store import index, registry
+from savepoint.store import begin, index, registry
 from savepoint.store.files import open_regular
 from savepoint.store.layout import session_key
 
@@ -73,6 +73,8 @@ def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[F
     newest: dict[str, Fire] = {}
     is_ours: dict[str, bool] = {}
     for one in fires(home):
+        if one.reason == f"{begin.MADE}{store.id}":  # it was served then, here
+            continue
         if one.project not in is_ours:
             is_ours[one.project] = _belongs(home, store, one.project)
         if is_ours[one.project]:

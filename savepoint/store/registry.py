@@ -34,6 +34,11 @@ def find(home: Home, folder: str) -> Store:
     raise NoStoreError(f"no store for {folder}")
 
 
+def is_known(home: Home, folder: str) -> bool:
+    """Does a config name that very folder?"""
+    return os.path.realpath(folder) in _load(home)
+
+
 def _refuse_unreadable(home: Home, known: dict[str, str]) -> None:
     """Where the stores, or one that is known by nothing but its config, cannot be looked into,
     nobody can say that there is none for a folder: `init` would make another. Raises DiskError.

@@ -17,23 +17,25 @@ if TYPE_CHECKING:
 _TEMPORARY = ".tmp-"  # in the name of what was being written when a process died
 _OTHERS = 0o077  # permission bits that nothing of ours has
 _GIT = "repo.git"  # git's own, also what a repair set aside; its contents are not looked at here
+_RESTORED = "restored"  # what came back of savepoints: the owner's
 _KEY = "[A-Za-z0-9-]{1,64}"
 _SLUG = r"instances/[a-z0-9-]+"
 _HEX = "[0-9a-f]"
 _BRANCH = "[a-z0-9~_-]{1,64}"  # the folder of a branch in the dynasty
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
-    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|repo\.git(\.damaged-{_HEX}{{16}})?"
+    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|restored|repo\.git(\.damaged-{_HEX}{{16}})?"
     rf"|dynasty(/{_BRANCH})?|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
     rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
-    rf"|sessions/{_KEY}(\.guidance)?\.json|sessions/{_KEY}\.lock"
+    rf"|sessions/{_KEY}(\.guidance|\.context|\.alarm)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
     rf"|dynasty/(\.lock|\.journal|sessions\.json)"
     rf"|dynasty/((vault|deviants|lineage)\.md|archive\.jsonl)(\.edited-{_HEX}{{16}})?"
     rf"|dynasty/{_BRANCH}/((day|dusk|dawn|day-briefing)\.md|dynasty\.json)(\.edited-{_HEX}{{16}})?"
     rf"|dynasty/({_BRANCH}/)?\.next-[a-z-]+\.(md|json|jsonl)"
+    rf"|{_SLUG}/(lineage\.txt|arrival\.json|border\.json)"
     rf"|{_SLUG}/BOOTSTRAP_VERIFICATION\.json|{_SLUG}/logs/consciousness_continuity\.log"
     rf"|{_SLUG}/logs/precompact-(savepoint|status)\.jsonl"
     rf"|{_SLUG}/logs/precompact-savepoint\.jsonl\.(torn|damaged)-{_HEX}{{16}}"
@@ -120,7 +122,8 @@ def _walk(home: str, folder: str, unlisted: list[tuple[str, str]]) -> Iterator[_
         except FileNotFoundError:
             continue
         yield _Entry(path, seen)
-        if stat.S_ISDIR(seen.st_mode) and not _is_temporary(path) and not name.startswith(_GIT):
+        apart = _is_temporary(path) or name.startswith(_GIT) or name == _RESTORED
+        if stat.S_ISDIR(seen.st_mode) and not apart:
             yield from _walk(home, path, unlisted)
 
 

@@ -76,7 +76,7 @@ def test_tokens_of_a_real_transcript(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("window", "budget", "origin"),
     [
-        (Window(), None, "window unknown"),
+        (Window(), 167_000, "window from the table of models"),
         (Window(environment=200_000), 167_000, "window from environment"),
         (Window(environment=50_000), 67_000, "window from environment"),  # raised to 100,000
         (Window(settings=500_000), 467_000, "window from settings"),
@@ -354,3 +354,57 @@ def test_reading_is_much_faster_than_parsing(shared: Path) -> None:
         return min(times)
 
     assert best(lambda: Scan.empty().feed(data)) < best(parse) * 0.8  # measured: 0.4
+
+
+@pytest.mark.parametrize(
+    ("model", "used", "budget"),
+    [
+        ("claude-opus-5-5", 1, 967_000),
+        ("claude-opus-4-8", 1, 167_000),
+        ("claude-opus-4-8", 200_001, 967_000),  # it must be the variant with a larger window
+        ("claude-opus-5-5", 1_100_000, 967_000),
+        ("another-model", 1, None),
+    ],
+)
+def test_the_table_of_models(model: str, used: int, budget: int | None) -> None:
+    record = answer(model, input_tokens=used)
+    told = claude.tokens(fed(record), line_of(record), Window())
+    assert (told.used, told.budget) == (used, budget)
+
+
+@pytest.mark.parametrize(
+    ("window", "budget"),
+    [
+        (Window(percent=50), 90_000),  # measured: claude-e2e.md 4
+        (Window(status_line=1_000_000, percent=50), 490_000),
+        (Window(percent=100), 167_000),  # it can only lower
+    ],
+)
+def test_a_percentage_lowers_the_budget(window: Window, budget: int) -> None:
+    assert claude.tokens(fed(USED), line_of(USED), window).budget == budget
+
+
+@pytest.mark.parametrize(
+    ("value", "percent"), [("50", 50), ("0", None), ("101", None), ("x", None)]
+)
+def test_percentage_of_the_environment(value: str, percent: int | None) -> None:
+    assert claude.environment_percent({"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": value}) == percent
+
+
+def test_window_of_the_settings(tmp_path: Path) -> None:
+    """The client prefers the project's local settings, then the project's, then the user's."""
+    config, project = tmp_path / "config", tmp_path / "project"
+    (project / ".claude").mkdir(parents=True)
+    config.mkdir()
+    found = []
+    for path, text in (
+        (config / "settings.json", '\ufeff{"autoCompactWindow": 100000}'),
+        (project / ".claude/settings.json", '{"autoCompactWindow": 200000}'),
+        (project / ".claude/settings.local.json", '{"autoCompactWindow": 300000}'),
+        (project / ".claude/settings.local.json", '{"autoCompactWindow": "x"}'),
+        (project / ".claude/settings.json", "{"),
+        (config / "settings.json", "[]"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        found.append(claude.settings_window(str(config), str(project)))
+    assert found == [100_000, 200_000, 300_000, 200_000, 100_000, None]

@@ -30,6 +30,7 @@ HOOK = (sys.executable, "-I", str(BIN / "savepoint-hook"))  # as `install` write
 COMMAND = (sys.executable, "-I", str(BIN / "savepoint"))
 SECONDS = 60  # a process that takes longer hangs
 _WORKER_SECONDS = 10  # that a worker is waited for
+_CONTEXT_CHARS = 9500  # that the agent takes whole
 _PAUSE = 2  # seconds that the agent has not written for: else a hook waits for it
 
 
@@ -65,6 +66,16 @@ class Fired(NamedTuple):
     def is_quiet(self) -> bool:
         """Did it end as an agent wants its hook to: exit code 0, nothing on any stream?"""
         return (self.code, self.out, self.err) == (0, b"", "")
+
+    def is_allowed(self, event: str) -> bool:
+        """Did it print what the agent takes from a hook of that event, and nothing else?"""
+        if event != "SessionStart":
+            return self.is_quiet
+        told = json.loads(self.out)["hookSpecificOutput"]
+        context = told["additionalContext"]
+        expected = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
+        fits = json.loads(self.out) == expected and 0 < len(context) <= _CONTEXT_CHARS
+        return fits and self._replace(out=b"").is_quiet
 
 
 class Scene(NamedTuple):

@@ -18,7 +18,7 @@ from tests.fault.scene import HOOK, Fired, Scene, hook, run, session_id
 if TYPE_CHECKING:
     from pathlib import Path
 
-EVENTS = ["PreCompact", "SessionStart", "Stop", "SessionEnd"]
+EVENTS = ["PreCompact", "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
 
 
 @pytest.fixture
@@ -39,9 +39,14 @@ def notes(scene: Scene) -> str:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_saves(scene: Scene, event: str) -> None:
-    assert scene.fire(event=event).is_quiet
+    assert scene.fire(event=event).is_allowed(event)
     (one,) = scene.saves()
-    expected = {"SessionStart": "session_start", "Stop": "stop", "SessionEnd": "session_end"}
+    expected = {
+        "SessionStart": "session_start",
+        "UserPromptSubmit": "prompt",
+        "Stop": "stop",
+        "SessionEnd": "session_end",
+    }
     assert one.body["trigger"] == expected.get(event, "manual")
     assert scene.conversation() == scene.transcript().read_bytes()
 
@@ -49,13 +54,14 @@ def test_every_event_saves(scene: Scene, event: str) -> None:
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_repeated_fire_adds_nothing(scene: Scene, event: str) -> None:
     for _ in range(3):
-        assert scene.fire(event=event).is_quiet
+        assert scene.fire(event=event).is_allowed(event)
     assert len(scene.saves()) == 1
     assert scene.log() == []
 
 
-def test_another_event_is_nothing_to_do(scene: Scene) -> None:
-    assert scene.fire(event="PostCompact").is_quiet
+@pytest.mark.parametrize("event", ["PostCompact", "SubagentStop"])
+def test_another_event_is_nothing_to_do(scene: Scene, event: str) -> None:
+    assert scene.fire(event=event).is_quiet
     assert scene.saves() == []
     assert scene.log() == []
 
@@ -164,7 +170,8 @@ def test_stdin_that_is_never_closed(scene: Scene, event: str) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.wait(timeout=20) == 0
-    assert process.stdout.read() + process.stderr.read() == b""
+    out, err = process.stdout.read(), process.stderr.read().decode()
+    assert Fired(0, out, err).is_allowed(event)
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
     assert scene.log() == []
@@ -218,7 +225,8 @@ def test_a_variable_that_is_not_set(scene: Scene, name: str, home: Path) -> None
         environment["HOME"] = str(home)
     assert scene.fire(env=environment) == Fired(0, b"", "")
     if name == "SAVEPOINT_HOME":
-        assert "no store" in (home / ".savepoint/hook.log").read_text()
+        assert "it made store" in (home / ".savepoint/hook.log").read_text()
+        assert scene.saves() == []
     else:
         assert scene.conversation() == scene.transcript().read_bytes()
 
@@ -287,17 +295,17 @@ def test_what_the_environment_says_to_python_counts_for_nothing(scene: Scene) ->
 # What goes wrong
 
 
-def test_no_store_is_one_line_and_touches_nothing(tmp_path: Path) -> None:
+def test_the_first_fire_makes_the_store_and_touches_nothing_else(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "scene", store=False)
     said = scene.say(3)
     before = sorted(scene.project.rglob("*"))
     assert scene.fire().is_quiet
     (line,) = scene.log()
-    assert (line["reason"], line["session_id"]) == ("no store", session_id(1))
-    assert line["transcript"] == str(scene.transcript())
+    assert line["reason"] == f"it made store {scene.store.id}"
+    assert (line["session_id"], line["transcript"]) == (session_id(1), str(scene.transcript()))
     assert sorted(scene.project.rglob("*")) == before
-    assert scene.command("init").code == 0
-    assert scene.conversation() == said, "init catches it up"
+    assert scene.conversation() == said
+    assert scene.damage() == []
 
 
 class Hanging:

@@ -11,7 +11,7 @@ from tests.structure.sources import PACKAGES, Source, imported, sources
 # What each unit may import, and itself. A unit is a package or module directly below `savepoint`,
 # or one of the other packages as a whole. gitcmd, the one way to run git, is a leaf at the side.
 _BELOW_SAVE = {"capture", "gitlayer", "store", "core"}
-_BELOW_HOOK = {"resurrect", "work", "anchor_service", "succession", "save", *_BELOW_SAVE}
+_BELOW_HOOK = {"events", "resurrect", "work", "anchor_service", "succession", "save", *_BELOW_SAVE}
 _ALLOWED = {
     "core": set[str](),
     "store": {"core"},
@@ -22,6 +22,7 @@ _ALLOWED = {
     "resurrect": {"save", *_BELOW_SAVE},
     "work": {"save", "gitcmd", *_BELOW_SAVE},
     "anchor_service": {"save", *_BELOW_SAVE},
+    "events": {"work", "save", *_BELOW_SAVE},
     "succession": {"capture", "store", "core"},
     "hook": _BELOW_HOOK,
     "cli": {"gitcmd", *_BELOW_HOOK},

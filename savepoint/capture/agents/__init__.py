@@ -39,6 +39,7 @@ class Window(NamedTuple):
     environment: int | None = None  # the agent's own variable for its compaction window
     settings: int | None = None  # the same from its settings
     status_line: int | None = None  # the model's window, as the agent told a status line
+    percent: int | None = None  # of the window at which it compacts, if that is to be earlier
 
 
 class Tokens(NamedTuple):

@@ -100,3 +100,6 @@ class Adapter(Protocol):
 
     def environment_window(self, environment: Mapping[str, str]) -> int | None:
         """Window.environment from the variables of a hook."""
+
+    def settings_window(self, config_dir: str, project: str) -> int | None:
+        """Window.settings from the agent's settings files."""

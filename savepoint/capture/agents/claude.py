@@ -30,11 +30,13 @@ __all__ = [
     "NAME",
     "Scan",
     "companions",
+    "environment_percent",
     "environment_window",
     "newest_session",
     "own_folders",
     "read_note",
     "session_id",
+    "settings_window",
     "todos",
     "tokens",
     "transcript_path",
@@ -55,8 +57,10 @@ def tokens(scan: Fold, line: bytes | None, window: Window) -> Tokens:
 
     counts = [claude_facts.used_tokens(record) for record in _records(line)]
     used = next((count for count in reversed(counts) if count is not None), None)
-    size, origin = _window(scan.model, window)
+    size, origin = _window(scan.model, window, used)
     budget = size - _COMPACTION_RESERVE if size and size > _COMPACTION_RESERVE else None
+    if budget is not None and size is not None and window.percent is not None:
+        budget = min(budget, (size - _OUTPUT_RESERVE) * window.percent // 100)
     source = f"{'transcript usage' if used is not None else 'no usage known'}; {origin}"
     if used is None or budget is None:
         return Tokens(budget, used, None, None, source)
@@ -65,8 +69,22 @@ def tokens(scan: Fold, line: bytes | None, window: Window) -> Tokens:
 
 def environment_window(environment: Mapping[str, str]) -> int | None:
     """Window.environment from the variables of a hook."""
-    value = environment.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "").strip()
-    return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+    return _number(environment, "CLAUDE_CODE_AUTO_COMPACT_WINDOW")
+
+
+def environment_percent(environment: Mapping[str, str]) -> int | None:
+    """Window.percent from the variables of a hook. It can only lower the point of compaction, and
+    often did nothing (claude-code#82761): then an alarm comes early, which does no harm.
+    """
+    percent = _number(environment, "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")
+    return percent if percent is not None and 1 <= percent <= 100 else None
+
+
+def settings_window(config_dir: str, project: str) -> int | None:
+    """Window.settings from the client's settings files."""
+    from savepoint.capture.agents import claude_windows
+
+    return claude_windows.settings_window(config_dir, project)
 
 
 def todos(scan: Fold, line: bytes | None) -> list[str]:
@@ -111,7 +129,12 @@ def _records(line: bytes | None) -> list[Record]:
     return [] if line is None else claude_lines.objects(line)[0]
 
 
-def _window(model: str | None, window: Window) -> tuple[int | None, str]:
+def _number(environment: Mapping[str, str], name: str) -> int | None:
+    value = environment.get(name, "").strip()
+    return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def _window(model: str | None, window: Window, used: int | None) -> tuple[int | None, str]:
     """The tokens against which the client compacts, and how that is known."""
     known = []
     if window.environment:
@@ -122,9 +145,15 @@ def _window(model: str | None, window: Window) -> tuple[int | None, str]:
         known.append((window.status_line, "window from status line"))
     elif model is not None and model.endswith("[1m]"):
         known.append((1_000_000, "window from model id"))
+    if model is not None and not known:
+        from savepoint.capture.agents import claude_windows
+
+        size = claude_windows.of_model(model, used)
+        known += [(size, "window from the table of models")] if size else []
     return min(known, default=(None, "window unknown"), key=lambda pair: pair[0])
 
 
 _COMPACTION_RESERVE = 33_000  # tokens: it compacts that far below the window (claude-e2e.md 4)
+_OUTPUT_RESERVE = 20_000  # tokens of the window that its percentage does not count (ibid.)
 _LEAST_WINDOW = 100_000  # tokens: a lower compaction window is raised to this
 _UUID = late("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

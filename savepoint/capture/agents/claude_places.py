@@ -58,7 +58,15 @@ def transcript_path(config_dir: str, cwd: str, session_id: str) -> str | None:
 
 def newest_session(config_dir: str, project_dir: str) -> str | None:
     """The transcript written last among the sessions that were started in `project_dir`."""
-    written = []
+    newest_first = sorted(written(config_dir, project_dir), reverse=True)
+    return next((path for _, path in newest_first if is_session_of(path, project_dir)), None)
+
+
+def written(config_dir: str, project_dir: str) -> list[tuple[int, str]]:
+    """When each transcript in the project's folder was last written, in ns, and its path. Another
+    project may have a folder of that name: `is_session_of` tells.
+    """
+    found = []
     for folder in project_folders(config_dir, project_dir):
         for entry in _entries(folder):
             name, ending = os.path.splitext(entry.name)
@@ -67,9 +75,8 @@ def newest_session(config_dir: str, project_dir: str) -> str | None:
                 and _UUID.fullmatch(name)
                 and entry.is_file(follow_symlinks=False)
             ):
-                written.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
-    newest_first = (path for _, path in sorted(written, reverse=True))
-    return next((p for p in newest_first if _is_session_of(p, project_dir)), None)
+                found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
+    return found
 
 
 def own_folders(config_dir: str, transcript: str) -> tuple[str, ...]:
@@ -208,7 +215,7 @@ def _has_messages(path: str) -> bool:
     return scan.end().messages > 0 or len(beginning) == limits.SEGMENT_SOFT_BYTES
 
 
-def _is_session_of(path: str, project_dir: str) -> bool:
+def is_session_of(path: str, project_dir: str) -> bool:
     """Has the file messages, and no other project of the same folder name as its home?"""
     if not _has_messages(path):
         return False

@@ -1,0 +1,92 @@
+"""How far a session has come since its last savepoint, for events that do not always save.
+
+Only what is new is read: the fold of the last savepoint goes on from where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from savepoint.capture import conversation, transcript
+from savepoint.capture.agents import Tokens
+from savepoint.core import limits
+from savepoint.core.errors import MalformedError, TranscriptError
+from savepoint.core.named import NamedTuple
+from savepoint.store import sessions
+from savepoint.store.files import read_at
+
+if TYPE_CHECKING:
+    from savepoint.capture.agents.adapter import Adapter, Fold
+    from savepoint.capture.request import Request
+    from savepoint.store.layout import Store
+    from savepoint.store.sessions import CachedFile
+
+_NOTHING = Tokens(None, None, None, None, "not looked at")
+
+
+class Progress(NamedTuple):
+    """What is new."""
+
+    grown: int  # bytes that the transcript grew by, or shrank
+    messages: int  # of the user and the agent; -1: it may be any number
+    age: int  # seconds since the last savepoint; since ever where there is none
+    tokens: Tokens
+    compactions: int
+
+
+def progress(store: Store, key: str, request: Request, adapter: Adapter) -> Progress | None:
+    """None where there is no transcript. `request` is resolved, and knows its window."""
+    try:
+        fd = transcript.open_transcript(request.transcript, request.home)
+    except TranscriptError:
+        return None
+    try:
+        return _progress(fd, store, key, request, adapter)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _progress(fd: int, store: Store, key: str, request: Request, adapter: Adapter) -> Progress:
+    size = os.fstat(fd).st_size
+    last = sessions.load(store, key)
+    saved = last.files.get(request.transcript) if last else None
+    before = saved.stamp.size if saved else 0
+    age = request.now - last.saved_at if last and saved else request.now
+    scan = _begun(adapter, saved, size)
+    if size - scan.size > limits.PROGRESS_BYTES:
+        return Progress(abs(size - before), -1, age, _NOTHING, 0)
+    is_longer = saved is not None and scan.size <= before <= size
+    if is_longer:
+        _feed(scan, fd, before)
+    said = scan.messages
+    _feed(scan, fd, size)
+    ended = scan.end()
+    line = conversation.line_at(fd, ended.usage) if ended.usage else None
+    return Progress(
+        grown=abs(size - before),
+        messages=ended.messages - said if is_longer or saved is None else -1,
+        age=age,
+        tokens=adapter.tokens(ended, line, request.window),
+        compactions=ended.boundaries,
+    )
+
+
+def _begun(adapter: Adapter, saved: CachedFile | None, size: int) -> Fold:
+    """The fold of the last savepoint; an empty one where that is not this file's beginning."""
+    if saved is not None and saved.stamp.size <= size:
+        try:
+            return adapter.Scan.from_json(saved.extra)
+        except MalformedError:
+            pass
+    return adapter.Scan.empty()
+
+
+def _feed(scan: Fold, fd: int, until: int) -> None:
+    while scan.size < until:
+        piece = read_at(fd, min(limits.SEGMENT_SOFT_BYTES, until - scan.size), scan.size)
+        if not piece:
+            return
+        scan.feed(piece)

@@ -1,0 +1,116 @@
+"""What an agent is told when a session starts: facts about what is saved, and how to get at it.
+
+Facts, not orders: text that commands may be taken for an injected prompt (hooks.md 1.5). And short:
+it takes room in the context that a compaction has just made.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from savepoint.core import limits, spelling
+from savepoint.core.errors import SavepointError
+from savepoint.store import config, index, journal, registry, sessions
+from savepoint.store.layout import Home, session_key
+from savepoint.work import layer2
+from savepoint.work.jobs import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint.capture.request import Request
+    from savepoint.core.record import Record
+    from savepoint.store.layout import InstancePaths, Store
+
+_NEW_BYTES = 64 * limits.KIB  # of the index of a store that may have been begun by mistake
+_FINE = {layer2.COMMITTED, layer2.PUSHED}
+
+
+def output(store: Store, request: Request, source: str, command: str) -> bytes:
+    """What goes to stdout: one JSON object. command: how `savepoint` is run here.
+
+    Raises SavepointError.
+    """
+    text = "\n".join(_facts(store, request, source, command))
+    told = {"hookEventName": "SessionStart", "additionalContext": text[: limits.GREETING_CHARS]}
+    return json.dumps({"hookSpecificOutput": told}).encode()
+
+
+def _facts(store: Store, request: Request, source: str, command: str) -> Iterator[str]:
+    last = sessions.load(store, session_key(request.session_id))
+    paths = store.instance(last.instance if last else config.load(store).instance)
+    newest = index.last(paths)
+    name = newest.instance if newest else paths.slug
+    yield (
+        f"savepoint saves the state of this session outside the project (instance {name}, "
+        f"key {paths.slug[-8:]}, store {store.id[:8]})."
+    )
+    own = _record(paths, last.offset) if last else None
+    if own is not None:
+        yield f"Newest savepoint of this session: {_told(own, paths, request)}."
+        yield from _ways(own, source, command)
+    elif newest is not None and newest.kind == "save":
+        yield f"Newest savepoint of this project: {_told(newest, paths, request)}."
+        yield (
+            f"`{command} resurrect {newest.seq}` brings that session's conversation and files "
+            "back; nothing of it is in this session's context."
+        )
+    yield from _moved(store, request, paths, command)
+
+
+def _ways(own: Record, source: str, command: str) -> Iterator[str]:
+    """How to get at what is in the session's own savepoint."""
+    if source == "compact":
+        yield (
+            "This session's context was compacted just now. The conversation as it was before is "
+            f"in that savepoint, byte for byte: `{command} show {own.seq} --only conversation` "
+            f"prints it, `{command} show {own.seq}` lists the files and changes in it, and "
+            f"`{command} resurrect {own.seq}` brings it back as a session of its own."
+        )
+    else:
+        yield f"`{command} resurrect {own.seq}` brings that state back as a session of its own."
+
+
+def _told(one: Record, paths: InstancePaths, request: Request) -> str:
+    """A savepoint, and what became of it since."""
+    around = Surroundings(request.environment, request.config_dir)
+    status, error = layer2.status_of(paths, one.seq, around)
+    when = spelling.time_text(one.timestamp)
+    said = f"{one.seq} ({one.body['trigger']}, {when}, {str(one.body['snapshot_hash'])[:23]})"
+    whole = "" if one.body["consciousness_preserved"] else ", with omissions"
+    why = f": {journal.printable(error)[: limits.REMOTE_LINE_CHARS]}" if error else ""
+    return f"{said}{whole}, {status}{'' if status in _FINE else why}"
+
+
+def _record(paths: InstancePaths, offset: int) -> Record | None:
+    from savepoint.core import record
+    from savepoint.store.lines import line_at
+
+    try:
+        return record.parse(line_at(paths, offset))
+    except SavepointError:
+        return None
+
+
+def _moved(store: Store, request: Request, paths: InstancePaths, command: str) -> Iterator[str]:
+    """Stores that may be this folder's from before it was moved (claude-code#71568). Only a new
+    store is looked at: to read the configs of all takes its time.
+    """
+    if _size(paths) > _NEW_BYTES:
+        return
+    for one in registry.moved(Home(request.home), request.project):
+        if one.id != store.id:
+            yield (
+                f"This folder was perhaps moved: `{command} init --adopt {one.id[:8]}` continues "
+                "the store that it had, and brings along what was saved here since."
+            )
+
+
+def _size(paths: InstancePaths) -> int:
+    import os
+
+    try:
+        return os.stat(paths.index_file).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,137 @@
+"""One event of the agent, served: a store if there is none, a savepoint if it is due, a line in the
+log, and at the start of a session a few facts for the agent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.capture import unchanged
+from savepoint.capture.agents import claude
+from savepoint.core.errors import SavepointError
+from savepoint.core.named import NamedTuple
+from savepoint.store import begin, journal, pending, registry, sessions
+from savepoint.store.layout import Home, session_key
+
+if TYPE_CHECKING:
+    from savepoint.capture.request import Request
+    from savepoint.events.due import Due
+    from savepoint.save import Saved
+    from savepoint.store.layout import Store
+
+
+class Fire(NamedTuple):
+    """An event, as the agent told of it."""
+
+    event: str
+    source: str  # of a SessionStart: startup, resume, clear, compact, fork
+    session_id: str
+    transcript: str
+    started: float  # time.monotonic()
+
+
+def serve(fire: Fire, request: Request, user: str) -> Store:
+    """Serve it; the project's store. user: the user's own folder. Raises SavepointError."""
+    home = Home(request.home)
+    made = begin.ensure(home, request.project, request.now, request.deadline, user)
+    if made is not None:
+        tell(home, fire, request.project, request.now, f"{begin.MADE}{made.id}")
+    store = registry.find(home, request.project)
+    if fire.event == "SessionStart":
+        _begin_session(store, fire, request)
+    said = "nothing new" if _is_idle(store, request) else _save(store, fire, request)
+    if said:
+        _log(store, fire, request, said)
+    return store
+
+
+def tell(home: Home, fire: Fire, project: str, now: int, reason: str) -> None:
+    """A line in hook.log: a fire that made no savepoint, or the store. Raises DiskError."""
+    journal.hook(
+        home,
+        now,
+        {
+            "event": journal.printable(fire.event),
+            "session_id": journal.printable(fire.session_id),
+            "transcript": journal.printable(fire.transcript),
+            "project": journal.printable(project),
+            "reason": journal.printable(reason),
+        },
+    )
+
+
+def _is_idle(store: Store, request: Request) -> bool:
+    """Is nothing new, and nothing left over by an earlier fire? True only where that is certain.
+    Most fires find it so, and little is imported to answer.
+    """
+    key = session_key(request.session_id)
+    return unchanged.is_unchanged(store, key, request, claude) and not pending.keys(store)
+
+
+def _begin_session(store: Store, fire: Fire, request: Request) -> None:
+    """What a session starts with is kept; what other sessions left is looked for."""
+    from savepoint.capture import session
+    from savepoint.events import catch_up
+
+    if fire.source != "compact":
+        session.note_start(request)
+    if catch_up.note_unsaved(store, request):
+        from savepoint.work import start
+        from savepoint.work.jobs import Surroundings
+
+        start.start(store, Surroundings(request.environment, request.config_dir))
+
+
+def _save(store: Store, fire: Fire, request: Request) -> str:
+    """Save if it is time; what to log, empty where the savepoint is in the log already."""
+    from savepoint.capture import session, window
+    from savepoint.events import due
+
+    request = session.resolve(request, claude)
+    key = session_key(request.session_id)
+    request = window.known(store, key, request, claude)
+    found = due.judge(fire.event, store, key, request)
+    saved = _saved(store, key, fire, request, found) if found.trigger else None
+    if fire.event != "UserPromptSubmit" and pending.keys(store):  # its user waits
+        from savepoint import save
+
+        save.finish_pending(request)
+    return "" if saved else found.why or "nothing new"
+
+
+def _saved(store: Store, key: str, fire: Fire, request: Request, found: Due) -> Saved | None:
+    from savepoint import save
+
+    saved = save.save_consciousness_state(request._replace(trigger=found.trigger))
+    if found.compactions is not None:
+        from savepoint.store import context
+
+        context.save_alarm(store, key, found.compactions)
+    if saved is not None:
+        _follow(fire, saved, request)
+    return saved
+
+
+def _follow(fire: Fire, saved: Saved, request: Request) -> None:
+    """The push is waited for where an agent compacts: then the copy elsewhere is there first."""
+    from savepoint.work import follow
+    from savepoint.work.jobs import Surroundings
+
+    around = Surroundings(request.environment, request.config_dir)
+    follow.follow(saved, around, fire.started, wait=fire.event == "PreCompact")
+
+
+def _log(store: Store, fire: Fire, request: Request, said: str) -> None:
+    """The fire's line, in the log of the instance that the session belongs to."""
+    last = sessions.load(store, session_key(request.session_id))
+    if last is None:
+        from savepoint.store import config
+
+        slug = config.load(store).instance
+    else:
+        slug = last.instance
+    told = f"{fire.event} ({fire.source})" if fire.source else fire.event
+    try:
+        journal.continuity(store.instance(slug), request.now, f"{told}: {said}")
+    except SavepointError:
+        return  # for people, and this fire had nothing to save
