@@ -34,6 +34,14 @@ EMBEDDED = "embedded"
 _FRESH_RULES = verify_chain.CHAIN_RULES[:6]
 
 
+class Sought(NamedTuple):
+    """Which account is looked for."""
+
+    program: bytes  # its id
+    account: bytes | None = None  # the one that the verifier expects
+    knows: bool = True  # is it the program whose entries this machine has seen?
+
+
 class Looked(NamedTuple):
     """What was found at one ledger for one instance."""
 
@@ -44,25 +52,19 @@ class Looked(NamedTuple):
 
 
 def verify(
-    ledger: Ledger,
-    program: bytes,
-    repo: Repository,
-    paths: InstancePaths,
-    report: Report,
-    named: bytes | None = None,
+    ledger: Ledger, sought: Sought, repo: Repository, paths: InstancePaths, report: Report
 ) -> Report:
     """`report`, that of the other witnesses, with what the ledger says of the same savepoints.
 
-    program: its id. named: the account that the verifier expects. Never raises for what is found
-    on the ledger, or if it does not answer: that is the report. Raises DiskError (the index cannot
-    be read).
+    Never raises for what is found on the ledger, or if it does not answer: that is the report.
+    Raises DiskError (the index cannot be read).
     """
     records = savepoints.records(paths).all
     if not records:
         return skipped(report, ledger.name, f"no record of {paths.slug} can be read")
-    who = Who(records[0].instance, records[0].signer, program, named)
+    who = Who(records[0].instance, records[0].signer, sought.program, sought.account)
     try:
-        found = look(ledger, who, repo, paths, History(records))
+        found = look(ledger, who, repo, paths, History(records), knows=sought.knows)
     except MalformedError as failure:
         return _all(report, ledger.name, [tampered("VERIFY-18", failure.message)])
     except SavepointError as failure:
@@ -104,22 +106,33 @@ def _verified(paths: InstancePaths, ledger: str) -> list[Submission]:
 
 
 def look(
-    ledger: Ledger, who: Who, repo: Repository, paths: InstancePaths, records: History
+    ledger: Ledger,
+    who: Who,
+    repo: Repository,
+    paths: InstancePaths,
+    records: History,
+    *,
+    knows: bool = True,
 ) -> Looked:
     """Ask, and hold the account against its rules. Raises SavepointError (no answer, or no)."""
-    from anchor_service.program import instructions  # solders: for who asks a ledger alone
-
-    head = trusted.load(paths)
+    head = trusted.load(paths) if knows else None
     known = {} if head is None else head.ledgers
     genesis = ledger.genesis()
     seen = Seen.of(known, genesis)
-    answer = _ask(ledger, who, genesis, seen)
-    anchor = verify_chain.account(who, answer, seen, instructions.elf())
+    answer = ask(ledger, who, genesis, seen)
+    anchor = verify_chain.account(who, answer, seen, shipped())
     if anchor.account is None:
         return Looked(anchor, answer, None, Commits(None))
     bootstrap = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
     vouched = verify_chain.vouched(anchor.account, records, bootstrap)
     return Looked(anchor, answer, vouched, commits(repo, anchor.account.claim.commit))
+
+
+def shipped() -> bytes:
+    """The program's bytes."""
+    from anchor_service.program import instructions  # solders: for who asks a ledger alone
+
+    return instructions.elf()
 
 
 def commits(repo: Repository, named: str) -> Commits:
@@ -134,7 +147,7 @@ def commits(repo: Repository, named: str) -> Commits:
     return Commits(behind, has_border)
 
 
-def _ask(ledger: Ledger, who: Who, genesis: bytes, seen: Seen) -> Answer:
+def ask(ledger: Ledger, who: Who, genesis: bytes, seen: Seen) -> Answer:
     """At finalized; where that has nothing, at confirmed, to tell what is on its way.
 
     An endpoint that lags is no rollback: what looks like one is asked for again.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import options, place, terminal
+from savepoint.cli import chain, options, place, terminal
 from savepoint.core import limits
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def fsck(
         found = checker.fsck(store, time.time(), progress)
         git = findings.find(repo, store, found.instances)
     counts = {**found.counts, "commits": git.commits}
-    found = found._replace(items=(*found.items, *git.items), counts=counts)
+    ledger = chain.fsck(repo, store, found.instances)
+    found = found._replace(items=(*found.items, *git.items, *ledger), counts=counts)
     code = next(filter(None, [found.exit_code, *(one.exit_code for one in outcome.problems)]), 0)
     if as_json:
         repaired: list[Json] = [

@@ -18,6 +18,7 @@ from savepoint.cli import (
     install,
     keys,
     ledger,
+    proof,
     serving,
     show,
     status,
@@ -52,6 +53,7 @@ app.command("worker")(worker.worker)
 app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(proof.app, name="proof")
 
 
 def _show_version(wanted: bool) -> None:

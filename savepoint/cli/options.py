@@ -41,6 +41,24 @@ InstanceName: TypeAlias = Annotated[
         callback=text,
     ),
 ]
+LedgerName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        metavar="NAME",
+        help="embedded, localnet, devnet, testnet, mainnet-beta, or a URL.",
+        show_default="the config's",
+    ),
+]
+ProgramId: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--program",
+        metavar="KEY",
+        help="The id of the program there, in base58.",
+        show_default="the config's",
+    ),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 SELECTORS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME."
 Selector: TypeAlias = Annotated[str, typer.Argument(metavar="SELECTOR", help=SELECTORS)]

@@ -156,6 +156,31 @@ class Verification(_Shape):
     repository: Witness
 
 
+class ProofWitnesses(_Shape):
+    """The file by itself, and the ledger if it was asked."""
+
+    proof: Witness
+    ledger: Witness
+
+
+class ProofVerification(_Shape):
+    """`proof verify --json`. `anchored_by`: the record that the entry names; `proves`,
+    `only_online`: what the file shows by itself, and what it cannot, in words.
+    """
+
+    verdict: Verdict
+    instance: str
+    signer: str
+    seq: int
+    snapshot_hash: str
+    anchored_by: int
+    ledger: str
+    account: str
+    witnesses: ProofWitnesses
+    proves: list[str]
+    only_online: list[str]
+
+
 class Job(_Shape):
     """Something that is still to be done. `seq`: null where a broken ref hides it. `hint`: what to
     do about the error.

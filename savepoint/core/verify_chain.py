@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 CHAIN_RULES = tuple(f"VERIFY-{number}" for number in range(17, 29))
-SAVEPOINT_RULES = CHAIN_RULES[5:9]  # of each savepoint; the others are of the account
+SAVEPOINT_RULES = CHAIN_RULES[5:9]
+ACCOUNT_RULES = (*CHAIN_RULES[:5], *CHAIN_RULES[9:])
 
 FINALIZED = "finalized"
 NO_COMMIT = "0" * 40  # of a RETIRE before any savepoint
@@ -147,20 +148,25 @@ class Seen(NamedTuple):
 
 def account(who: Who, answer: Answer, seen: Seen, shipped: bytes) -> Anchor:
     """Rules 17 to 21 and 26 to 28. shipped: the program's bytes, as we ship them."""
-    address, bump = who.address
-    shown = f"account {spelling.base58(address)}"
+    address, _ = who.address
+    shown = shown_of(who)
     found = [_cluster(answer, seen), _place(who, answer.account, seen, shown)]
     state = answer.account
     if state is None or found[-1].result != "pass":
         return Anchor(tuple(found), address, None, None, "there is no entry of ours")
-    read, spelled = _spelling(state.data, bump, shown)
+    read, spelled = spelling_of(state.data, who)
     found.append(spelled)
     if read is not None:
-        found += [_freshness(read, seen, shown), _signature(read, who, answer, shown)]
+        found += [_freshness(read, seen, shown), signature(read, who, answer.genesis)]
     authority, program = _program(who.program, answer, shipped)
     dependence = _dependence(answer, authority, program)
     found += [_finality(answer, state.slot, shown), program, _independence(dependence)]
     return Anchor(tuple(found), address, read, authority, dependence)
+
+
+def shown_of(who: Who) -> str:
+    """How findings name the account."""
+    return f"account {spelling.base58(who.address[0])}"
 
 
 def _cluster(answer: Answer, seen: Seen) -> Finding:
@@ -177,10 +183,9 @@ def _cluster(answer: Answer, seen: Seen) -> Finding:
 
 def _place(who: Who, state: AccountState | None, seen: Seen, shown: str) -> Finding:
     """VERIFY-18: derived again, never believed."""
-    address, _ = who.address
-    if who.named is not None and who.named != address:
-        detail = f"{who.instance} has {shown}, not {spelling.base58(who.named)}"
-        return tampered("VERIFY-18", detail)
+    named = derived(who)
+    if named.result != "pass":
+        return named
     if state is None and seen.seq:
         return rolled_back("VERIFY-18", f"{shown} is gone; entry {seen.seq} was seen there")
     if state is None:
@@ -188,11 +193,21 @@ def _place(who: Who, state: AccountState | None, seen: Seen, shown: str) -> Find
     if state.owner != who.program or state.executable:
         owner = spelling.base58(state.owner)
         return tampered("VERIFY-18", f"{shown} belongs to {owner}, not to the program")
+    return named
+
+
+def derived(who: Who) -> Finding:
+    """VERIFY-18, without a ledger: the account that is named is the one that must be."""
+    address, shown = who.address[0], shown_of(who)
+    if who.named not in (None, address):
+        detail = f"{who.instance} has {shown}, not {spelling.base58(who.named or b'')}"
+        return tampered("VERIFY-18", detail)
     return passed("VERIFY-18", f"{shown} of program {spelling.base58(who.program)}")
 
 
-def _spelling(data: bytes, bump: int, shown: str) -> tuple[Account | None, Finding]:
+def spelling_of(data: bytes, who: Who) -> tuple[Account | None, Finding]:
     """VERIFY-19. A later version is not damage."""
+    shown, bump = shown_of(who), who.address[1]
     try:
         found = entry.parse(data)
         entry.parse_metadata(found.claim.metadata, found.claim.kind)
@@ -221,11 +236,12 @@ def _freshness(read: Account, seen: Seen, shown: str) -> Finding:
     return passed("VERIFY-20", f"{shown}: entry {read.seq}, up to {seen.seq} was seen before")
 
 
-def _signature(read: Account, who: Who, answer: Answer, shown: str) -> Finding:
+def signature(read: Account, who: Who, genesis: bytes) -> Finding:
     """VERIFY-21: the stored signature, by the strict rules of `core.keys`."""
+    shown = shown_of(who)
     if read.claim.instance_hash != who.instance_hash:
         return tampered("VERIFY-21", f"{shown}: the entry is not of {who.instance}")
-    place = entry.Place(answer.genesis, who.program, who.address[0])
+    place = entry.Place(genesis, who.program, who.address[0])
     if not read.is_signed_by(who.authority, place):
         return tampered("VERIFY-21", f"{shown}: the entry's signature does not hold here")
     key = spelling.base58(who.authority)

@@ -1,0 +1,133 @@
+"""The chain witness of a command: which ledger is asked, and when none is."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.cli import ledger_config, terminal
+from savepoint.core import limits, spelling
+from savepoint.core.errors import MalformedError, SavepointError, UsageError
+from savepoint.core.verdicts import Verdict
+from savepoint.store import config as stored
+from savepoint.store import trusted
+from savepoint.store.config import EMBEDDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint.core.ledger import Ledger
+    from savepoint.core.verdicts import Report
+    from savepoint.gitlayer.repository import Repository
+    from savepoint.store.config import Config
+    from savepoint.store.items import Item
+    from savepoint.store.layout import InstancePaths, Store
+
+_AWAY = "the embedded ledger stays on its machine, which is not this one"
+_ONLINE = "verify again without --offline"
+NO_PROGRAM = "name its id with --program, or run `savepoint ledger deploy`"
+
+
+class Wanted(NamedTuple):
+    """Where to look, as the command line says it; empty: as the config says it."""
+
+    ledger: str = ""
+    program: str = ""
+    account: str = ""
+    offline: bool = False
+
+
+def verify(
+    config: Config, repo: Repository, paths: InstancePaths, report: Report, wanted: Wanted
+) -> Report:
+    """`report` with what the ledger says. Raises UsageError, DiskError."""
+    from anchor_service import witness
+
+    choice = wanted.ledger or config.ledger
+    program = key("--program", wanted.program or config.program or "")
+    account = key("--account", wanted.account)
+    if choice is None:
+        return witness.off(report, None, "not configured")
+    if choice == EMBEDDED and not os.path.exists(paths.store.ledger_db):
+        reason = _missing(paths)
+        if reason == _AWAY:
+            return witness.off(report, choice, reason)
+        return witness.waiting(report, choice, reason)
+    if wanted.offline and choice != EMBEDDED:
+        shown = ledger_config.name_of(choice) or ""
+        reason = f"{shown} was not asked: {witness.last_contact(paths, choice)}"
+        return witness.skipped(report, shown, reason, _ONLINE)
+    ledger, program = opened(choice, paths.store, program)
+    if program is None:
+        reason = f"no id of a program at {ledger.name} is known"
+        return witness.skipped(report, ledger.name, reason, NO_PROGRAM)
+    with terminal.busy(f"asking {ledger.name}"):
+        knows = not wanted.program or wanted.program == config.program
+        who = witness.Sought(program, account, knows=knows)
+        return witness.verify(ledger, who, repo, paths, report)
+
+
+def fsck(repo: Repository, store: Store, instances: Iterable[str]) -> tuple[Item, ...]:
+    """What the embedded ledger says of all savepoints; no other is asked by who checks a disk.
+
+    Raises DiskError.
+    """
+    try:
+        chosen = stored.load(store)
+    except SavepointError:  # fsck tells of a damaged config by itself
+        return ()
+    if chosen.ledger != EMBEDDED or not os.path.exists(store.ledger_db):
+        return ()
+    from anchor_service import findings
+
+    ledger, program = opened(EMBEDDED, store, key("program", chosen.program or ""))
+    assert program is not None  # noqa: S101  # embedded has one; for the type checker
+    return findings.find(ledger, program, repo, store, instances)
+
+
+def opened(choice: str, store: Store | None, program: bytes | None) -> tuple[Ledger, bytes | None]:
+    """The ledger of that name, with the id of the program there as far as it is known."""
+    from anchor_service.ledgers import open_ledger
+
+    if choice == EMBEDDED and program is None:
+        from anchor_service.ledgers.embedded import PROGRAM
+
+        program = PROGRAM
+    deadline = time.monotonic() + limits.LEDGER_VERIFY_SECONDS
+    return open_ledger(choice, store=store, program=program, deadline=deadline), program
+
+
+def key(option: str, text: str) -> bytes | None:
+    """The 32 bytes that an option names in base58, if it does. Raises UsageError."""
+    try:
+        return spelling.key_bytes(text) if text else None
+    except MalformedError:
+        raise UsageError(
+            f"{option} {text} is no key", hint="write its 32 bytes in base58"
+        ) from None
+
+
+def tell(report: Report, remote: str | None) -> None:
+    """What the chain's word is worth, and what was not asked at all, for people."""
+    found = [one.witnesses["chain"] for one in report.savepoints]
+    if not found or found[0].off:
+        reason = found[0].off if found else "not asked"
+        alone = f"git has no remote, and chain is OFF ({reason}): only this disk was asked"
+        terminal.say(f"chain is OFF: {reason}" if remote else alone)
+        return
+    if remote is None:
+        terminal.say("git has no remote")
+    worth = next((one for one in found[0].findings if one.rule == "VERIFY-28"), None)
+    if worth is not None and any(one.verdict is Verdict.VERIFIED for one in found):
+        terminal.say(f"chain is {worth.detail}")
+
+
+def _missing(paths: InstancePaths) -> str:
+    """Why there is no embedded ledger here."""
+    from anchor_service import witness
+
+    if witness.was_anchored(paths, EMBEDDED):
+        return "ledger.db is gone: to be anchored again"
+    head = trusted.load(paths)
+    return _AWAY if head is not None and head.ledgers else "nothing is anchored yet"

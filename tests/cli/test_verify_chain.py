@@ -1,0 +1,446 @@
+"""The chain witness on the command line, on the embedded ledger: verdicts, and the way out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from anchor_service.ledgers.embedded import PROGRAM
+from savepoint.cli import shapes
+from savepoint.core import spelling
+from savepoint.store import config, trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint.store.layout import InstancePaths
+    from tests.cli.scene import Ran, Scene
+
+
+@pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker that starts by itself would do, `sync` does when a test says so."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+
+
+@pytest.fixture
+def anchored(cli: Scene) -> Scene:
+    """Savepoints 2 and 3, the newer one in an entry on the embedded ledger."""
+    for text in ("one", "two"):
+        cli.say(text)
+        cli.created()
+    cli.good("config", "ledger", "embedded")
+    cli.good("sync")
+    return cli
+
+
+def _chain(ran: Ran, at: int = 0) -> dict[str, Any]:
+    shapes.Verification.model_validate(ran.json)
+    witness: dict[str, Any] = ran.json["savepoints"][at]["witnesses"]["chain"]
+    return witness
+
+
+def _failed(ran: Ran) -> dict[str, str]:
+    """Rule → detail of what does not pass."""
+    found = _chain(ran)["findings"]
+    return {one["rule"]: one["detail"] for one in found if one["result"] != "pass"}
+
+
+def _change(paths: InstancePaths, change: Callable[[bytearray], None]) -> None:
+    """The instance's account in ledger.db."""
+    with closing(sqlite3.connect(paths.store.ledger_db)) as db, db:
+        asked = "SELECT address, data FROM accounts WHERE length(data) = 465"
+        address, data = db.execute(asked).fetchone()
+        changed = bytearray(data)
+        change(changed)
+        db.execute("UPDATE accounts SET data = ? WHERE address = ?", (bytes(changed), address))
+
+
+def _flip(at: int) -> Callable[[bytearray], None]:
+    def change(data: bytearray) -> None:
+        data[at] ^= 1
+
+    return change
+
+
+def test_anchored_is_verified_and_says_that_it_is_not_independent(anchored: Scene) -> None:
+    ran = anchored.good("verify", "--json")
+    chain = _chain(ran)
+    assert chain["verdict"] == "VERIFIED"
+    assert (chain["ledger"], chain["independent"], chain["covered_by"]) == ("embedded", False, None)
+    assert chain["github_commit"] == ran.json["savepoints"][0]["witnesses"]["git"]["commit"]
+    assert len(bytes.fromhex(chain["account_data"])) == 465
+    assert chain["upgrade_authority"] is None
+    text = anchored.good("verify").text
+    assert "chain VERIFIED" in text
+    assert "chain is consistent, not independent: embedded is no known public cluster" in text
+
+
+def test_an_older_savepoint_is_covered_and_a_newer_one_pending(anchored: Scene) -> None:
+    anchored.say("three")
+    anchored.created()
+    ran = anchored("verify", "--all", "--json")
+    assert (ran.code, ran.json["verdict"]) == (3, "PENDING")
+    told = [_chain(ran, at) for at in range(3)]
+    assert [one["verdict"] for one in told] == ["VERIFIED", "VERIFIED", "PENDING"]
+    assert [one["covered_by"] for one in told] == [3, None, None]
+    assert told[0]["github_commit"] == told[1]["github_commit"]
+    anchored.good("sync")
+    assert anchored.good("verify", "--all").code == 0
+
+
+def test_nothing_anchored_yet_is_pending_with_a_way_out(cli: Scene) -> None:
+    cli.created()
+    cli.good("config", "ledger", "embedded")
+    ran = cli("verify")
+    assert ran.code == 3
+    assert "savepoint sync" in ran.err
+    assert not Path(cli.paths.store.ledger_db).exists()  # to look makes none
+    cli.good("sync")
+    cli.good("verify")
+
+
+def test_without_a_ledger_the_chain_is_off(cli: Scene) -> None:
+    cli.created()
+    assert _chain(cli.good("verify", "--json")) == {
+        "verdict": "OFF",
+        "findings": [],
+        "reason": "not configured",
+        "ledger": None,
+        "independent": False,
+        "covered_by": None,
+        "account": None,
+        "account_data": None,
+        "github_commit": None,
+        "upgrade_authority": None,
+    }
+
+
+@pytest.mark.parametrize("at", [1, 20, 40, 60, 80, 120, 180, 230, 464])
+def test_a_flipped_byte_of_the_account_is_20(anchored: Scene, at: int) -> None:
+    _change(anchored.paths, _flip(at))
+    ran = anchored("verify", "--json")
+    assert (ran.code, _chain(ran)["verdict"]) == (20, "TAMPERED")
+    fsck = anchored("fsck")
+    assert fsck.code == 20
+    assert "account" in fsck.text
+
+
+def test_an_account_that_went_back_or_away_is_22(anchored: Scene) -> None:
+    with closing(sqlite3.connect(anchored.paths.store.ledger_db)) as db:
+        old = db.execute("SELECT * FROM accounts").fetchall()
+    anchored.say("three")
+    anchored.created()
+    anchored.good("sync")
+    with closing(sqlite3.connect(anchored.paths.store.ledger_db)) as db, db:
+        db.executemany("INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?)", old)
+    ran = anchored("verify", "--json")
+    assert ran.code == 22
+    assert "entry 1; 2 was seen" in _failed(ran)["VERIFY-20"]
+    with closing(sqlite3.connect(anchored.paths.store.ledger_db)) as db, db:
+        db.execute("DELETE FROM accounts")
+    ran = anchored("verify", "--json")
+    assert ran.code == 22
+    assert "is gone" in _failed(ran)["VERIFY-18"]
+
+
+def test_an_index_that_lacks_what_was_anchored_is_22(anchored: Scene) -> None:
+    """Store and trusted head are put back, the ledger is not."""
+    index = Path(anchored.paths.index_file)
+    lines = index.read_bytes().splitlines(keepends=True)
+    index.write_bytes(b"".join(lines[:-1]))
+    ran = anchored("verify", "--json")
+    assert ran.code == 22
+    assert "the index ends at 2" in _failed(ran)["VERIFY-22"]
+
+
+def test_a_ledger_that_began_anew_is_told_and_anchored_again(anchored: Scene) -> None:
+    for path in Path(anchored.paths.store.path).glob("ledger.db*"):
+        path.unlink()
+    ran = anchored("verify", "--json")
+    assert ran.code == 3
+    assert "ledger.db is gone" in _failed(ran)["VERIFY-18"]
+    anchored.good("sync")
+    anchored.good("verify", "--all")
+
+
+def test_an_embedded_ledger_of_another_machine_does_not_count(anchored: Scene) -> None:
+    """The keys and the heads were brought here, and neither ledger.db nor the rows of anchoring."""
+    store = Path(anchored.paths.store.path)
+    for path in (*store.glob("ledger.db*"), *store.glob("outbox.db*")):
+        path.unlink()
+    ran = anchored.good("verify", "--json")
+    assert _chain(ran)["verdict"] == "OFF"
+    assert "stays on its machine" in _chain(ran)["reason"]
+
+
+def test_offline_names_what_was_skipped_and_the_last_contact(anchored: Scene) -> None:
+    """sigstore-python#1175: an offline check with old trust looks fine."""
+    paths = anchored.paths
+    chosen = config.load(paths.store)._replace(ledger="devnet", program=spelling.base58(PROGRAM))
+    chosen.save(paths.store)
+    ran = anchored("verify", "--offline", "--json")
+    assert ran.code == 21
+    chain = _chain(ran)
+    assert chain["independent"] is False
+    assert [one["rule"] for one in chain["findings"]] == [f"VERIFY-{n}" for n in range(17, 29)]
+    assert {one["result"] for one in chain["findings"]} == {"skipped"}
+    assert "devnet was not asked: it was never seen" in chain["findings"][0]["detail"]
+    told = anchored("verify", "--offline")
+    assert "VERIFY-17 to VERIFY-28 skipped: devnet was not asked" in told.text
+    embedded = anchored("verify", "--offline", "--ledger", "embedded", "--json")
+    assert _chain(embedded)["verdict"] == "VERIFIED"  # it needs no network
+
+
+def test_a_ledger_that_does_not_answer_is_21(anchored: Scene) -> None:
+    nobody = ("--ledger", "http://127.0.0.1:9", "--program", spelling.base58(PROGRAM))
+    ran = anchored("verify", *nobody, "--json")
+    assert (ran.code, _chain(ran)["verdict"]) == (21, "UNVERIFIABLE")
+    assert anchored("verify", "--ledger", "http://127.0.0.1:9").code == 21  # which program?
+
+
+def test_the_account_that_a_verifier_names(anchored: Scene) -> None:
+    account = _chain(anchored.good("verify", "--json"))["account"]
+    anchored.good("verify", "--account", account)
+    assert anchored("verify", "--account", spelling.base58(PROGRAM)).code == 20
+    assert anchored("verify", "--account", "0OIl").code == 2
+    assert anchored("verify", "--program", "x").code == 2
+
+
+def test_a_lost_trusted_head_is_not_made_good_by_a_ledger_beside_it(anchored: Scene) -> None:
+    """The embedded ledger would be put back with the store."""
+    Path(anchored.paths.trusted).unlink()
+    assert anchored("verify").code == 21
+
+
+def test_the_number_of_questions_does_not_grow(
+    anchored: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anchor_service.ledgers.embedded import EmbeddedLedger
+
+    asked: list[str] = []
+
+    def counting(name: str) -> Callable[..., object]:
+        real = getattr(EmbeddedLedger, name)
+
+        def counted(*args: object, **more: object) -> object:
+            asked.append(name)
+            return real(*args, **more)
+
+        return counted
+
+    for name in ("genesis", "account", "accounts", "landing", "blockhash", "balance"):
+        monkeypatch.setattr(EmbeddedLedger, name, counting(name))
+    for number in range(3):
+        anchored.say(f"more {number}")
+        anchored.created()
+    anchored("verify", "--all")
+    assert asked == ["genesis", "accounts"]
+
+
+# from a repository alone
+
+
+@pytest.fixture
+def pushed(anchored: Scene) -> Path:
+    """A remote that has what is anchored."""
+    remote = anchored.project.parent / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
+    anchored.good("config", "remote", str(remote))
+    anchored.good("sync")
+    return remote
+
+
+def _alone(cli: Scene, where: Path, *more: str) -> Ran:
+    return cli("verify", "--repository", str(where), "--json", *more)
+
+
+def test_a_repository_alone_shows_links_signatures_and_commits(
+    anchored: Scene, pushed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """For a verifier who has no store; a clone as `git clone` makes it does as well."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(pushed), str(clone)], check=True, capture_output=True)
+    monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "nobody"))
+    for where in (pushed, clone):
+        ran = _alone(anchored, where, "--all")
+        assert (ran.code, ran.json["verdict"]) == (21, "UNVERIFIABLE")
+        shapes.Verification.model_validate(ran.json)
+        assert [one["seq"] for one in ran.json["savepoints"]] == [2, 3]
+        for one in ran.json["savepoints"]:
+            witnesses = one["witnesses"]
+            assert witnesses["local"]["verdict"] == "OFF"
+            rules = {f["rule"]: f["result"] for f in witnesses["git"]["findings"]}
+            assert rules == {
+                "VERIFY-9": "pass",
+                "VERIFY-10": "pass",
+                "VERIFY-11": "pass",
+                "VERIFY-12": "skipped",
+                "VERIFY-13": "pass",
+            }
+            assert witnesses["chain"]["verdict"] == "OFF"
+    assert not (tmp_path / "nobody").exists()
+
+
+def test_a_repository_with_a_forged_record_is_20(
+    anchored: Scene, pushed: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(pushed), str(clone)], check=True, capture_output=True)
+
+    def git(*args: str) -> str:
+        command = ["git", "-C", str(clone), "-c", "user.name=e", "-c", "user.email=e@e", *args]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    ref = f"refs/remotes/origin/savepoints/{anchored.paths.slug}"
+    git("checkout", "-q", ref)
+    index = clone / "logs/precompact-savepoint.jsonl"
+    index.write_bytes(index.read_bytes().replace(b'"manual"', b'"auto"', 1))
+    git("commit", "-qam", git("log", "-1", "--format=%B"))
+    git("update-ref", ref, "HEAD")
+    assert _alone(anchored, clone).code == 20
+
+
+def test_what_is_no_repository_of_savepoints_is_said(anchored: Scene, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    subprocess.run(["git", "init", "-q", str(empty)], check=True)
+    assert "has no savepoints" in _alone(anchored, empty).json["error"]["message"]
+    assert _alone(anchored, tmp_path / "none").code == 30
+    assert anchored("verify", "--repository", str(empty), "--deep").code == 2
+
+
+# proofs
+
+
+def _exported(cli: Scene, selector: str, name: str = "proof.json") -> Path:
+    path = cli.project.parent / name
+    cli.good("proof", "export", selector, "-o", str(path))
+    return path
+
+
+def _proof(cli: Scene, path: Path, *more: str) -> Ran:
+    ran = cli("proof", "verify", str(path), "--json", *more)
+    if "error" not in ran.json:
+        shapes.ProofVerification.model_validate(ran.json)
+    return ran
+
+
+def test_a_proof_holds_by_itself_and_says_what_only_the_ledger_tells(
+    anchored: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    paths = [_exported(anchored, "2", "two.json"), _exported(anchored, "3", "three.json")]
+    monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "nobody"))
+    for path, seq in zip(paths, (2, 3), strict=True):
+        ran = _proof(anchored, path)
+        assert (ran.code, ran.json["seq"], ran.json["anchored_by"]) == (0, seq, 3)
+        assert ran.json["witnesses"]["proof"]["verdict"] == "VERIFIED"
+        assert ran.json["witnesses"]["ledger"]["verdict"] == "OFF"
+        assert "--online" in ran.json["witnesses"]["ledger"]["reason"]
+        rules = [one["rule"] for one in ran.json["witnesses"]["proof"]["findings"]]
+        numbers = (3, 18, 19, 21, 22, 23, 24, 25, 29)
+        assert rules == [f"VERIFY-{number}" for number in numbers]
+        assert len(ran.json["proves"]) == 3
+        assert ran.json["only_online"]
+        text = anchored.good("proof", "verify", str(path)).text
+        assert "shown by the file alone:" in text
+        assert "told by the ledger alone (--online):" in text
+    assert (
+        "stays on the machine"
+        in _proof(anchored, paths[0], "--online").json["witnesses"]["ledger"]["reason"]
+    )
+
+
+def test_a_proof_is_held_against_its_ledger_online(anchored: Scene) -> None:
+    path = _exported(anchored, "2")
+    ran = _proof(anchored, path, "--online")
+    assert (ran.code, ran.json["witnesses"]["ledger"]["verdict"]) == (0, "VERIFIED")
+    for number in range(2):  # the entry is the one before, then further back
+        anchored.say(f"more {number}")
+        anchored.created()
+        anchored.good("sync")
+        assert _proof(anchored, path, "--online").code == 0
+    with closing(sqlite3.connect(anchored.paths.store.ledger_db)) as db, db:
+        db.execute("DELETE FROM transactions")
+    ran = _proof(anchored, path, "--online")
+    assert ran.code == 21
+    assert "no longer knows" in ran.json["witnesses"]["ledger"]["findings"][-1]["detail"]
+    with closing(sqlite3.connect(anchored.paths.store.ledger_db)) as db, db:
+        db.execute("DELETE FROM accounts")
+    assert _proof(anchored, path, "--online").code == 22
+
+
+def test_a_proof_and_the_snapshot_file(anchored: Scene) -> None:
+    path = _exported(anchored, "2")
+    index = Path(anchored.paths.index_file).read_bytes().splitlines()
+    files = [Path(anchored.paths.path, json.loads(line)["snapshot_file"]) for line in index[1:]]
+    ran = _proof(anchored, path, "--snapshot", str(files[0]))
+    assert ran.code == 0
+    rules = [one["rule"] for one in ran.json["witnesses"]["proof"]["findings"]]
+    assert {"VERIFY-5", "VERIFY-6"} <= set(rules)
+    assert _proof(anchored, path, "--snapshot", str(files[1])).code == 20
+    assert _proof(anchored, path, "--snapshot", "nothing").code == 2
+
+
+def test_a_proof_never_replaces_a_file_unasked(anchored: Scene) -> None:
+    """deja-vu#725."""
+    path = _exported(anchored, "2")
+    data = path.read_bytes()
+    anchored.good("proof", "export", "2", "-o", str(path))  # the same bytes
+    path.write_bytes(b"mine\n")
+    ran = anchored("proof", "export", "2", "-o", str(path))
+    assert (ran.code, path.read_bytes()) == (1, b"mine\n")
+    anchored.good("proof", "export", "2", "-o", str(path), "--force")
+    assert path.read_bytes() == data
+    path.unlink()
+    path.symlink_to(path.with_name("elsewhere"))
+    assert anchored("proof", "export", "2", "-o", str(path), "--force").code == 1
+
+
+def test_what_is_not_anchored_has_no_proof(anchored: Scene, tmp_path: Path) -> None:
+    anchored.say("three")
+    anchored.created()
+    ran = anchored("proof", "export", "latest", "-o", str(tmp_path / "p"))
+    assert ran.code == 21
+    assert "not anchored yet" in ran.err
+    assert not (tmp_path / "p").exists()
+    anchored.good("config", "ledger", "--unset")
+    assert anchored("proof", "export", "2", "-o", str(tmp_path / "p")).code == 21
+
+
+def test_any_flipped_byte_of_a_proof_is_noticed(anchored: Scene) -> None:
+    path = _exported(anchored, "2")
+    data = path.read_bytes()
+    account = data.index(b'"account_data":"') + 16
+    unsigned = {*range(account + 24, account + 40), *range(account + 48, account + 64)}
+    slot = data.rindex(b'"slot":') + 7
+    unsigned |= {*range(slot, len(data) - 3)}
+    name = data.index(b'"ledger":"') + 10
+    unsigned |= {*range(name, name + len("embedded"))}
+    for at in range(0, len(data), 7):
+        if at in unsigned:
+            continue
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert _proof(anchored, path).code in (20, 23), at
+
+
+def test_a_backup_of_the_store_keeps_what_was_seen(anchored: Scene) -> None:
+    """The trusted head lies outside the store: the ledger cannot be put back with it unseen."""
+    store = Path(anchored.paths.store.path)
+    shutil.copytree(store, store.with_name("copy"))
+    anchored.say("three")
+    anchored.created()
+    anchored.good("sync")
+    head = trusted.load(anchored.paths)
+    assert head is not None
+    shutil.rmtree(store)
+    store.with_name("copy").rename(store)
+    ran = anchored("verify", "--json")
+    assert ran.code == 22
+    assert "VERIFY-20" in _failed(ran)
