@@ -1,0 +1,1 @@
+"""What outlives a conversation: the dynasty (what was learned) and handoff (what is still owed)."""

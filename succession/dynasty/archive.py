@@ -1,0 +1,117 @@
+"""archive.jsonl: the original of every entry, once; only ever appended to.
+
+What the tiers compress is found here again: a line holds type, title, Why and What or body as they
+were recorded, or as somebody edited them later.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING
+
+from savepoint.core import spelling
+from savepoint.core.errors import MalformedError
+from savepoint.core.named import NamedTuple
+from savepoint.core.strict_json import dump, parse
+from succession.dynasty import entry
+from succession.dynasty.constants import FILE_BYTES
+from succession.dynasty.entry import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from savepoint.core.strict_json import Json
+
+_ID_AT = len('{"id":"')
+_ID_END = _ID_AT + 64
+DUSK = "dusk"  # where an edit was found that is perhaps of a compressed text
+
+
+class Kept(NamedTuple):
+    """A line of the archive."""
+
+    entry: Entry
+    source: str  # record | day | dusk | dawn | import
+    branch: str
+    ruler: str  # `Claude 3`, in whose Day it was found
+    time: int  # Unix seconds
+
+    @property
+    def line(self) -> bytes:
+        """With its LF."""
+        one = self.entry
+        members: dict[str, Json] = {
+            "id": one.id,
+            "type": one.kind,
+            "title": _spell(one.title),
+            "why": _spell(one.why),
+            "body": _spell(one.body),
+            "source": self.source,
+            "branch": self.branch,
+            "ruler": self.ruler,
+            "time": spelling.time_text(self.time),
+        }
+        return dump(members) + b"\n"
+
+
+def originals(data: bytes, ids: Collection[str]) -> dict[str, Entry]:
+    """The entries of these ids, as far as they are there: as recorded or edited last in Day. What
+    was edited in Dusk counts only where nothing else is there: it may be a compressed text.
+    """
+    wanted = {one.encode() for one in ids}
+    lines = [line for line in data.split(b"\n") if line[_ID_AT:_ID_END] in wanted]
+    found: dict[str, Kept] = {}
+    for kept in _readable(lines):
+        if kept.source != DUSK or kept.entry.id not in found:
+            found[kept.entry.id] = kept
+    return {one: kept.entry for one, kept in found.items()}
+
+
+def read(data: bytes) -> list[Kept]:
+    """All lines that can be read, in order."""
+    return list(_readable(data.split(b"\n")))
+
+
+def digest(text: str) -> str:
+    """By which it is told whether a What or body was edited: half of its SHA-256, in hex."""
+    return hashlib.sha256(entry.to_bytes(text)).hexdigest()[:32]
+
+
+def _readable(lines: list[bytes]) -> Iterator[Kept]:
+    for line in lines:
+        try:
+            yield _parse(line)
+        except (MalformedError, KeyError, ValueError):
+            continue  # no line of ours; it stays where it is
+
+
+def _parse(line: bytes) -> Kept:
+    value = parse(line, FILE_BYTES)
+    if not isinstance(value, dict):
+        raise MalformedError("not an object")
+    title, why, body = (_unspell(value[name]) for name in ("title", "why", "body"))
+    one = Entry(str(value["type"]), title, why, body)
+    return Kept(
+        one,
+        str(value["source"]),
+        str(value["branch"]),
+        str(value["ruler"]),
+        spelling.time_seconds(str(value["time"])),
+    )
+
+
+def _spell(text: str) -> Json:
+    """As it is; bytes that are no UTF-8 in base64."""
+    data = entry.to_bytes(text)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(data).decode()}
+    return text
+
+
+def _unspell(value: Json) -> str:
+    if isinstance(value, dict):
+        return entry.to_text(base64.b64decode(str(value["b64"])))
+    return str(value)

@@ -1,0 +1,237 @@
+"""Entries: how one is made, spelled as a block or as a line, and read back from either.
+
+    ### [ref:5] [decision] Chose JWT          - [ref:2] [decision] Chose JWT — Why: Verification …
+    Why: Verification is asymmetric.               HS256 shares a secret.
+         HS256 shares a secret.
+    What: In auth.service.ts.
+
+The bytes behind `Why: `, with those of its further lines, are the Why, and nothing ever changes
+them. A line ends at LF and nowhere else. `make` indents every further line of a Why, and each line
+of another text that would be structure, by five spaces, which are part of it from then on: so a
+heading or an entry inside a text is never taken for one (peers.md 3.3, defect 8).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from savepoint.core.errors import UsageError
+from savepoint.core.named import NamedTuple
+from succession.dynasty.constants import TITLE_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DECISION, OBSERVATION = "decision", "observation"
+INDENT = "     "
+WHY_MARK = " — Why: "
+
+
+class Entry(NamedTuple):
+    """One item of the dynasty."""
+
+    kind: str  # DECISION | OBSERVATION
+    title: str
+    why: str  # of a decision
+    body: str  # its What, or what was observed
+    ref: int = 0
+    decree: bool = False
+    candidate: bool = False  # for the vault, which is full
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of type, title and Why, in hex: what stays when all else is compressed."""
+        parts = (self.kind, self.title, self.why)
+        return hashlib.sha256(b"\0".join(map(to_bytes, parts))).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """Title, Why and What or body: what words and paths are looked for in."""
+        return "\n".join(filter(None, (self.title, self.why, self.body)))
+
+    @property
+    def block(self) -> str:
+        """As a block, with the LF at its end."""
+        lines = [f"### {self._tags}{self.title}"]
+        if self.why:
+            lines.append(f"Why: {self.why}")
+        if self.body:
+            lines.append(f"What: {self.body}" if self.kind == DECISION else self.body)
+        return "\n".join(lines) + "\n"
+
+    @property
+    def line(self) -> str:
+        """As an item, with the LF at its end: title and Why, without What or body."""
+        why = WHY_MARK + self.why if self.why else ""
+        return f"- {self._tags}{self.title}{why}\n"
+
+    @property
+    def _tags(self) -> str:
+        names = [f"ref:{self.ref}"]
+        names += ["vault-candidate"] if self.candidate else []
+        names += ["decree"] if self.decree else []
+        return "".join(f"[{name}] " for name in [*names, self.kind])
+
+
+def make(kind: str, title: str, why: str, body: str) -> Entry:
+    """A new entry of texts that may hold anything. Raises UsageError for what cannot be one."""
+    title = title.strip()
+    if not title or len(title) > TITLE_CHARS:
+        raise UsageError(f"a title has 1 to {TITLE_CHARS} characters", hint="say more in the text")
+    if any(unicodedata.category(c) in _UNCLEAN for c in title):
+        raise UsageError("a title is one line without control characters")
+    if WHY_MARK in f" {title} " or _TAGS.match(title):
+        raise UsageError(f"a title holds no {WHY_MARK.strip()!r} and begins with no tag")
+    why, body = (text.replace("\0", "\\0").strip("\n") for text in (why, body))
+    if kind == DECISION and not why.strip():
+        raise UsageError("a decision has a Why", hint="give it with --why")
+    why = why.lstrip().replace("\n", "\n" + INDENT) if kind == DECISION else ""
+    return Entry(kind, title, why, guarded(body, is_what=kind == DECISION))
+
+
+def guarded(text: str, *, is_what: bool) -> str:
+    """The text with each line indented that would be structure; `is_what`: its first line stands
+    behind `What: `.
+    """
+    first, *more = trimmed(text.split("\n")).split("\n")
+    shown = [first.lstrip()] if is_what else [_indented(first)]
+    return "\n".join([*shown, *map(_indented, more)])
+
+
+def is_header(line: str) -> bool:
+    """Does an entry begin with this line?"""
+    return _header(line) is not None
+
+
+def is_heading(line: str) -> bool:
+    """Is it a heading, whatever it says? It ends an entry."""
+    return _HEADING.match(line) is not None
+
+
+def is_underline(line: str) -> bool:
+    """Does it make a heading of the line above?"""
+    return _UNDERLINE.fullmatch(line) is not None
+
+
+def parse(lines: Sequence[str]) -> Entry | None:
+    """The entry of a header and its further lines; None if that is none that could be written."""
+    found = _header(lines[0])
+    if found is None:
+        return None
+    head, title, is_item = found
+    rest = list(lines[1:])
+    if head.kind == DECISION:
+        split = title.find(WHY_MARK)
+        has_line = any(line.startswith("Why:") for line in rest)
+        if split >= 0 and not is_item and has_line:
+            return None  # two of them: as an item it would get another Why
+        if split >= 0:
+            title, rest = title[:split], [f"Why: {title[split + len(WHY_MARK) :]}", *rest]
+    why, body = _texts(rest) if head.kind == DECISION else ("", trimmed(rest))
+    title = title.strip()
+    return head._replace(title=title, why=why, body=body) if title else None
+
+
+def with_ref(raw: str, ref: int) -> str:
+    """The same text of an entry with another score in its header, and nothing else changed."""
+    header, ended, rest = raw.partition("\n")
+    if _REF.search(header):
+        header = _REF.sub(f"[ref:{ref}]", header, count=1)
+    else:
+        header = re.sub(r"\[", f"[ref:{ref}] [", header, count=1)
+    return header + ended + rest
+
+
+def why_end(lines: Sequence[str], start: int) -> int:
+    """Where the Why that begins at `start` ends: before `What:`, a heading, another entry, or an
+    empty line behind which no indented one follows. People leave out the indent; such lines belong
+    to it as well.
+    """
+    at = start + 1
+    while at < len(lines) and not lines[at].startswith("What:"):
+        if is_header(lines[at]) or is_heading(lines[at]):
+            break
+        if not lines[at].strip(" \t\r") and not lines[at].startswith(INDENT):
+            following = next((line for line in lines[at:] if line.strip()), "")
+            if not following.startswith(INDENT):
+                break
+        at += 1
+    return at
+
+
+def to_bytes(text: str) -> bytes:
+    """As it stands in a file: bytes that are no UTF-8 were read as surrogates."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def to_text(data: bytes) -> str:
+    """The inverse of `to_bytes`, for any bytes."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _header(line: str) -> tuple[Entry, str, bool] | None:
+    """What the tags say, the title as written, and whether it is an item; None if no header."""
+    match = _HEADER.fullmatch(line)
+    if match is None:
+        return None
+    tags = re.findall(r"\[([^\]]+)\]", match[2])
+    kinds = [tag for tag in tags if tag in (DECISION, OBSERVATION)]
+    kinds = kinds or [DECISION for tag in tags if tag == "decree"]
+    if not kinds:
+        return None
+    refs = [int(tag[4:]) for tag in tags if tag.startswith("ref:")]
+    head = Entry(
+        kinds[0],
+        "",
+        "",
+        "",
+        refs[0] if refs else 0,
+        "decree" in tags,
+        "vault-candidate" in tags,
+    )
+    return head, match[3], match[1].startswith("-")
+
+
+def _texts(lines: list[str]) -> tuple[str, str]:
+    """Why and What of the lines behind a decision's header; what is neither counts as What."""
+    start = next((n for n, line in enumerate(lines) if line.startswith("Why:")), None)
+    if start is None:
+        return "", _what(lines)
+    end = why_end(lines, start)
+    first = lines[start].removeprefix("Why:").removeprefix(" ")
+    return "\n".join([first, *lines[start + 1 : end]]), _what(lines[:start] + lines[end:])
+
+
+def _what(lines: list[str]) -> str:
+    kept = list(lines)
+    for n, line in enumerate(kept):
+        if line.startswith("What:"):
+            kept[n] = line.removeprefix("What:").removeprefix(" ")
+            break
+        if line.strip():
+            break
+    return trimmed(kept)
+
+
+def trimmed(lines: Sequence[str]) -> str:
+    """One text of the lines, without the empty ones at both ends."""
+    first = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
+    last = next((n for n in range(len(lines), first, -1) if lines[n - 1].strip()), first)
+    return "\n".join(lines[first:last])
+
+
+def _indented(line: str) -> str:
+    is_label = line.startswith(("Why:", "What:"))
+    is_structure = is_label or is_header(line) or is_heading(line) or is_underline(line)
+    return INDENT + line if is_structure else line
+
+
+_UNCLEAN = {"Cc", "Cs", "Zl", "Zp"}
+_TAGS = re.compile(r"\[(?:ref:[0-9]{1,9}|vault-candidate|decree|decision|observation)\]")
+_HEADER = re.compile(rf"(###[ \t]+|-[ \t]+)((?:{_TAGS.pattern}[ \t]*)+)(.*)", re.DOTALL)
+_REF = re.compile(r"\[ref:[0-9]{1,9}\]")
+_HEADING = re.compile(r"#{1,6}(?:[ \t\r]|$)")
+_UNDERLINE = re.compile(r"(?:=+|-{3,})[ \t\r]*")

@@ -1,0 +1,131 @@
+"""What is drawn from a savepoint: the state of git for Dawn, and observations for Day.
+
+Nothing here is guessed: commits that were made, files that the session wrote, each with a pointer
+to the savepoint and the place in its conversation.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from savepoint.capture import gitfiles
+from savepoint.capture.borrowed import Borrowed
+from savepoint.core import snapshot
+from savepoint.core.errors import DiskError
+from savepoint.core.named import NamedTuple
+from savepoint.store import savepoints
+from savepoint.store.layout import session_key
+from succession.dynasty.constants import (
+    COMMITS_READ,
+    COMMITS_SHOWN,
+    GIT_SECONDS,
+    PATHS_SHOWN,
+    TITLE_CHARS,
+)
+from succession.dynasty.dawn import Git
+from succession.dynasty.entry import OBSERVATION, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import Store
+    from succession.dynasty.branch import Branch
+    from succession.dynasty.meta import Meta
+
+
+class Covering(NamedTuple):
+    """A savepoint that holds what was before a succession."""
+
+    seq: int
+    snapshot_hash: str  # bare hex
+    document: dict[str, Json]
+
+    @property
+    def pointer(self) -> str:
+        """Where it all stands, in one line."""
+        size = snapshot.member_at(self.document, ("conversation_history", "transcript", "bytes"))
+        place = "no conversation" if size is None else f"conversation to byte {size}"
+        return f"Savepoint {self.seq}, snapshot {self.snapshot_hash}, {place}."
+
+
+def git(store: Store, branch: Branch, env: Mapping[str, str], covering: Covering | None) -> Git:
+    """The state of the repository: commits from git, changed files as the savepoint has them."""
+    if branch.worktree is None:
+        return Git()
+    changes = None if covering is None else tuple(_changes(store, covering.document))
+    return Git(branch.name, _commits(store, branch, env), changes)
+
+
+def observations(
+    store: Store, covering: Covering, commits: Sequence[tuple[str, str]], meta: Meta
+) -> list[Entry]:
+    """What happened since `meta.commit`: an entry a commit, and one for the session's files."""
+    found = [
+        Entry(OBSERVATION, f"Commit {commit[:7]}: {subject}"[:TITLE_CHARS], "", covering.pointer)
+        for commit, subject in reversed(_fresh(commits, meta.commit))
+    ]
+    written = _written(store, covering.document)
+    if written:
+        session = snapshot.member_at(covering.document, ("conversation_history", "session_id"))
+        key = session_key(str(session))
+        title = f"Files changed in session {key[:8]} under {meta.title()}"
+        more = len(written) - PATHS_SHOWN
+        listed = "\n".join([*written[:PATHS_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+        found.append(Entry(OBSERVATION, title, "", f"{listed}\n{covering.pointer}"))
+    return found
+
+
+def _fresh(commits: Sequence[tuple[str, str]], known: str | None) -> list[tuple[str, str]]:
+    """Those that are newer than the last look. Where a rebase took that commit away, the newest;
+    before the first look nothing was done here.
+    """
+    ids = [commit for commit, _ in commits]
+    if known is None:
+        return []
+    return list(commits[: ids.index(known)] if known in ids else commits[:COMMITS_SHOWN])
+
+
+def _commits(store: Store, branch: Branch, env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Ids and subjects, newest first; empty where git cannot tell. None of its programs is run."""
+    worktree = branch.worktree
+    if worktree is None or branch.commit is None:
+        return ()
+    try:
+        ours = Borrowed(worktree, branch.commit, gitfiles.read_config(worktree), store.scratch)
+    except DiskError:
+        return ()
+    try:
+        asked = ("log", "--no-show-signature", "--no-color", f"-n{COMMITS_READ}", "--format=%H %s")
+        told = ours.start(env, *asked, branch.commit).finish(time.monotonic() + GIT_SECONDS)
+    finally:
+        ours.remove()
+    lines = told.out.decode("utf-8", "replace").split("\n") if told.ok else []
+    split = [line.partition(" ") for line in lines if line]
+    return tuple((commit, _clean(subject)) for commit, _, subject in split)
+
+
+def _changes(store: Store, document: dict[str, Json]) -> list[str]:
+    files = savepoints.listed(store, document, ("git_state", "changes", "files"))
+    deleted = savepoints.listed(store, document, ("git_state", "changes", "deleted"))
+    paths = (
+        [one["path"] for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+    )
+    paths += deleted if isinstance(deleted, list) else []
+    return sorted({_clean(one) for one in paths if isinstance(one, str)})
+
+
+def _written(store: Store, document: dict[str, Json]) -> list[str]:
+    files = savepoints.listed(store, document, ("loaded_files",))
+    if not isinstance(files, dict):
+        return []
+    return sorted(
+        _clean(path)
+        for path, one in files.items()
+        if isinstance(one, dict) and one.get("known") == "written"
+    )
+
+
+def _clean(text: str) -> str:
+    return gitfiles.printable(" ".join(text.split()))

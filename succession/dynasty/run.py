@@ -1,0 +1,64 @@
+"""A succession from disk to disk: read all, eight steps, write all as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core.named import NamedTuple
+from savepoint.store import registry
+from savepoint.store.layout import Home, session_key
+from succession.dynasty import branch, keep, observe, record, steps
+
+if TYPE_CHECKING:
+    from savepoint.capture.request import Request
+    from succession.dynasty.observe import Covering
+    from succession.dynasty.steps import Succession
+
+MANUAL = "manual trigger"
+
+
+class Ran(NamedTuple):
+    """A succession, and what it found that people must know."""
+
+    succession: Succession
+    aside: tuple[str, ...]  # what people's edits during a change were set aside as
+
+
+def run(
+    request: Request, covering: Covering | None, reason: str = MANUAL, *, dry: bool = False
+) -> Ran:
+    """Run a succession; see `succession.dynasty.run`."""
+    store = registry.find(Home(request.home), request.project)
+    here = branch.current(request.project, request.cwd, request.environment)
+    git = observe.git(store, here, request.environment, covering)
+    with keep.opened(store, here, request.now, request.deadline) as held:
+        state, archive = held.state, b""
+        if covering is not None:
+            found = observe.observations(store, covering, git.commits, state.meta)
+            done = record.observe(state, found, request.now, session_key(request.session_id))
+            state, archive = done.state, done.archive
+        state = state._replace(
+            meta=state.meta._replace(commit=here.commit or state.meta.commit),
+            archive=state.archive + archive,
+        )
+        result = steps.succeed(state, git, reason, request.now)
+        aside: list[str] = []
+        if not dry:
+            lines = archive + result.archive
+            aside = held.write(result.state, held.seen, result.lineage, lines)
+    return Ran(result, (*held.aside, *aside))
+
+
+def note(request: Request, covering: Covering) -> None:
+    """Draw observations from a savepoint that a turn made; see `succession.dynasty.note`."""
+    store = registry.find(Home(request.home), request.project)
+    here = branch.current(request.project, request.cwd, request.environment)
+    git = observe.git(store, here, request.environment, covering)
+    with keep.opened(store, here, request.now, request.deadline) as held:
+        if not held.exists:
+            return
+        found = observe.observations(store, covering, git.commits, held.state.meta)
+        origin = session_key(request.session_id)
+        done = record.observe(held.state, found, request.now, origin)
+        meta = done.state.meta._replace(commit=here.commit or held.state.meta.commit)
+        held.write(done.state._replace(meta=meta), held.seen, archive=done.archive)

@@ -1,0 +1,52 @@
+"""When a succession is suggested. Three conditions, each with its reason in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core.named import NamedTuple
+from succession.dynasty.constants import (
+    DAY_ENTRY_LIMIT,
+    SESSIONS_BEFORE_SUCCESSION,
+    STALE_RATIO_THRESHOLD,
+    STALE_SESSIONS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from succession.dynasty.entry import Entry
+    from succession.dynasty.meta import Meta
+
+
+class Trigger(NamedTuple):
+    """A condition that holds."""
+
+    name: str  # entries | sessions | stale: what `decline` holds for
+    reason: str
+
+
+def fired(entries: Sequence[Entry], meta: Meta) -> tuple[Trigger, ...]:
+    """The conditions that hold for a Day."""
+    found = []
+    total, sessions = len(entries), meta.sessions_since_succession
+    if total > DAY_ENTRY_LIMIT:
+        found.append(Trigger("entries", f"Day has >{DAY_ENTRY_LIMIT} entries ({total})"))
+    if sessions >= SESSIONS_BEFORE_SUCCESSION:
+        found.append(Trigger("sessions", f"{sessions} sessions since last succession"))
+    stale = sum(is_stale(one, meta) for one in entries)
+    if total and stale / total >= STALE_RATIO_THRESHOLD:
+        percent = stale * 100 // total
+        found.append(Trigger("stale", f"{percent}% of entries are stale ({stale}/{total})"))
+    return tuple(found)
+
+
+def is_stale(one: Entry, meta: Meta) -> bool:
+    """Not referenced in this reign, and two counted sessions old: not what was written just now."""
+    life = meta.lives.get(one.id)
+    return life is not None and one.ref == 0 and meta.sessions - life.session >= STALE_SESSIONS
+
+
+def reason(triggers: Sequence[Trigger]) -> str:
+    """All reasons in one line."""
+    return "; ".join(one.reason for one in triggers)
