@@ -113,7 +113,7 @@ def tell(report: Report, remote: str | None) -> None:
     found = [one.witnesses["chain"] for one in report.savepoints]
     if not found or found[0].off:
         reason = found[0].off if found else "not asked"
-        alone = f"git has no remote, and chain is OFF ({reason}): only this disk was asked"
+        alone = "git has no remote, and chain is OFF: only this disk was asked"
         terminal.say(f"chain is OFF: {reason}" if remote else alone)
         return
     if remote is None:

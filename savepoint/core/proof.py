@@ -1,7 +1,7 @@
 """A proof: one file that shows a third party, without a store, what was anchored of a savepoint.
 
 It holds the signed records from the savepoint to the one that the entry names, the account as it
-was, and the git commits between them (docs/format.md, section 15). What it shows without a ledger
+was, and the git commits between them (docs/format.md, section 16). What it shows without a ledger
 is for `core.verify_proof`.
 """
 

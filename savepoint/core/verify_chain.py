@@ -210,11 +210,13 @@ def spelling_of(data: bytes, who: Who) -> tuple[Account | None, Finding]:
     shown, bump = shown_of(who), who.address[1]
     try:
         found = entry.parse(data)
-        entry.parse_metadata(found.claim.metadata, found.claim.kind)
+        prev = entry.parse_metadata(found.claim.metadata, found.claim.kind).prev
     except UnsupportedFormatError as newer:
         return None, unchecked("VERIFY-19", f"{shown}: {newer.message}", unsupported=True)
     except SavepointError as failure:
         return None, tampered("VERIFY-19", f"{shown}: {failure.message}")
+    if (found.seq == 1) != (prev == entry.NO_ENTRY):
+        return None, tampered("VERIFY-19", f"{shown}: the first entry, and no other, follows none")
     if found.bump != bump:
         return None, tampered("VERIFY-19", f"{shown}: bump {found.bump} where {bump} belongs")
     kind = entry.KINDS[found.claim.kind]
@@ -227,11 +229,7 @@ def _freshness(read: Account, seen: Seen, shown: str) -> Finding:
         return rolled_back("VERIFY-20", f"{shown} has entry {read.seq}; {seen.seq} was seen")
     if read.seq == seen.seq and read.hash != seen.entry:
         return rolled_back("VERIFY-20", f"{shown}: entry {read.seq} is not the one that was seen")
-    before = read.metadata.prev
-    is_first = read.seq == 1
-    if is_first != (before == entry.NO_ENTRY) or (
-        seen.seq and read.seq == seen.seq + 1 and before != seen.entry
-    ):
+    if seen.seq and read.seq == seen.seq + 1 and read.metadata.prev != seen.entry:
         return tampered("VERIFY-20", f"{shown}: entry {read.seq} does not follow the one before")
     return passed("VERIFY-20", f"{shown}: entry {read.seq}, up to {seen.seq} was seen before")
 
