@@ -130,7 +130,7 @@ class Queue:
         return row
 
     def rows(self, slug: str) -> list[Submission]:
-        """All of an instance, oldest first."""
+        """All of an instance, in the order in which they were begun."""
         try:
             return _rows(self._db, slug)
         except sqlite3.Error as failure:
@@ -154,7 +154,7 @@ def rows(store: Store, slug: str) -> list[Submission]:
 
 
 def _rows(db: sqlite3.Connection, slug: str) -> list[Submission]:
-    asked = f"SELECT {_NAMES} FROM submissions WHERE slug = ? ORDER BY since, entry_seq"  # noqa: S608  # names of our own
+    asked = f"SELECT {_NAMES} FROM submissions WHERE slug = ? ORDER BY rowid"  # noqa: S608  # names of our own
     return [Submission(*row) for row in db.execute(asked, (slug,))]
 
 
