@@ -147,6 +147,21 @@ def output(path: str) -> str:
     return target
 
 
+def new_folder(path: str) -> tuple[str, str]:
+    """The real path of the folder that a new one is to be made in, and its name there: what `-o`
+    names. Raises UsageError, OutputExistsError.
+    """
+    target = os.path.abspath(path)
+    above, name = os.path.split(target)
+    if not name or not os.path.isdir(above):
+        raise UsageError(f"there is no folder {above}", hint="make it first")
+    if _is_ours(above):
+        raise UsageError(f"{target} lies among the stores", hint="choose a folder elsewhere")
+    if os.path.lexists(target):
+        raise OutputExistsError(f"{target} exists", hint="choose a folder that is not there yet")
+    return os.path.realpath(above), name
+
+
 def request(at: Place, trigger: str) -> Request:
     """A save that a person asks for, with all the time that it takes."""
     begun = time.monotonic()

@@ -389,6 +389,107 @@ class Keys(_Shape):
     backup_made: str | None
 
 
+class Step(_Shape):
+    """One of the six steps of a resurrection. `detail`: why it is not the good word, or more."""
+
+    step: int
+    status: Literal[
+        "VERIFIED",
+        "BLOCKCHAIN_VERIFIED",
+        "GITHUB_VERIFIED",
+        "CONSCIOUSNESS_LOADED",
+        "INTEGRITY_VERIFIED",
+        "CONSCIOUSNESS_CONTINUITY_MAINTAINED",
+        "PARTS_RESTORED",
+        "PENDING",
+        "UNVERIFIABLE",
+        "SKIPPED",
+    ]
+    detail: str
+
+
+class RestoredSavepoint(_Shape):
+    """Which savepoint came back."""
+
+    seq: int
+    snapshot_hash: str
+    timestamp: str
+
+
+class RestoredSession(_Shape):
+    """The session that the client continues. `shown`: messages that it loads."""
+
+    id: str
+    file: str
+    mode: Literal["as it was", "full"]
+    messages: int
+    shown: int
+    repairs: dict[str, int]
+
+
+class Recovered(_Shape):
+    """How much came back. `files`: loaded files."""
+
+    bytes: int
+    messages: int
+    files: int
+
+
+class Gap(_Shape):
+    """Messages that did not come back."""
+
+    after_savepoint: int
+    not_shown: int
+
+
+class LeftOut(_Shape):
+    """A file that is not brought back."""
+
+    path: str
+    reason: str
+
+
+class Paths(_Shape):
+    """A project that has another path now."""
+
+    before: str = Field(alias="from")
+    to: str
+
+
+class Proofs(_Shape):
+    """What vouches for it, in words."""
+
+    chain: str
+    independent: bool
+    git: str
+    integrity: str
+
+
+class Resurrected(_Shape):
+    """`resurrect --json`. `instance` and `key`: null where parts alone were looked out. `fuller`: a
+    savepoint before it that holds more. `sessions`: whose records the transcript has.
+    """
+
+    instance: str | None
+    key: str | None
+    previous_instance: str
+    previous_key: str
+    savepoint: RestoredSavepoint
+    steps: list[Step]
+    session: RestoredSession | None
+    recovered: Recovered
+    gap_messages: int
+    gap: Gap
+    folder: str | None
+    applied_to: str | None
+    left_out: list[LeftOut]
+    paths: Paths | None
+    unverified: list[str]
+    proofs: Proofs
+    fuller: int | None
+    sessions: dict[str, int]
+
+
 class Error(_Shape):
     """What failed. `code` is the exit code."""
 

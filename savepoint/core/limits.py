@@ -99,6 +99,7 @@ SESSION_END_SECONDS = 1.0
 ALARM_MARGIN_SECONDS = 0.1  # what waits by itself gives up this long before the hook is ended
 GIT_RESERVE_SECONDS = 0.5  # git is killed this long before the hook would be
 PROGRESS_BYTES = 64 * MIB  # of a transcript, looked through to judge whether it is to be saved
+STATUS_TAIL_BYTES = 64 * KIB  # of precompact-status.jsonl, for a status line
 GREETING_CHARS = 9500  # characters that an agent takes of us when a session starts
 CATCH_UP_SESSIONS = 16  # that a start of a session leaves to the worker
 STOP_GROWTH_BYTES = 1 * MIB  # Stop saves when the transcript grew by this

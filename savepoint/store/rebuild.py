@@ -26,7 +26,7 @@ def rebuilt(paths: InstancePaths, key: str) -> Session | None:
         return None
     record, offset = found
     try:
-        files = _files_of(paths, record)
+        files = files_of(paths, record)
     except SavepointError:
         files = {}  # its snapshot is damaged: verify says so; the next save stores all anew
     return Session(
@@ -42,7 +42,8 @@ def rebuilt(paths: InstancePaths, key: str) -> Session | None:
     )
 
 
-def _files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
+def files_of(paths: InstancePaths, record: Record) -> dict[str, CachedFile]:
+    """What a savepoint holds, so that it is not stored again. Raises SavepointError."""
     data = read_bounded(os.path.join(paths.path, record.snapshot_file), limits.SNAPSHOT_BYTES)
     document = snapshot.parse(data or b"").document
     stored = snapshot.files(document, lambda one: read_segment(paths.store, one))

@@ -121,7 +121,7 @@ def instances(store: Store) -> list[InstancePaths]:
         names = sorted(os.listdir(store.instances))
     except FileNotFoundError:
         return []
-    found = [store.instance(name) for name in names]
+    found = [store.instance(name) for name in names if not name.startswith(".")]
     return [one for one in found if os.path.isfile(one.index_file)]
 
 

@@ -1,0 +1,193 @@
+"""`savepoint resurrect`: a verified savepoint becomes a successor that goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.capture import surroundings
+from savepoint.cli import chain, options, place, resurrection_report, terminal
+from savepoint.cli.show import Part
+from savepoint.core import limits
+from savepoint.core.errors import SavepointError, UsageError
+from savepoint.gitlayer import remote_url
+from savepoint.store import savepoints
+from savepoint.store.locks import Lock
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.strict_json import Json
+    from savepoint.core.verdicts import Report
+    from savepoint.resurrect.steps import Asked, Done
+    from savepoint.resurrect.successor import Parent
+
+
+def resurrect(
+    selector: options.Selector = "latest",
+    *,
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session", metavar="ID", help="The newest of this session.", show_default=False
+        ),
+    ] = "",
+    only: Annotated[
+        Part | None,
+        typer.Option(
+            "--only", help="One part, and no successor is born for it.", show_default=False
+        ),
+    ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="The conversation from before its last compaction."),
+    ] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="The folder to make for files, state and changes.",
+            show_default="one in the store",
+        ),
+    ] = "",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Put the loaded files over the project, too.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --apply: over files that differ; copies are kept.")
+    ] = False,
+    allow_unverified: Annotated[
+        bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask neither remote nor ledger: UNVERIFIABLE.")
+    ] = False,
+    instance: options.InstanceName = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Bring a savepoint back: its conversation as a new session, its files, and a successor."""
+    if session and selector != "latest":
+        raise UsageError("a selector and --session exclude each other")
+    if force and not apply:
+        raise UsageError("--force goes with --apply")
+    if apply and only not in (None, "files"):
+        raise UsageError("--apply puts files over the project: it goes with --only files")
+    at = place.find(project, instance)
+    tell = resurrection_report.steps(as_json=as_json)
+    left = _finished(at)
+    if left is not None:
+        resurrection_report.tell(left, as_json=as_json)
+        return
+    one = _chosen(at, selector, session)
+    asked = _asked(at, one, only, output)._replace(
+        full=full, apply=apply, force=force, allow_unverified=allow_unverified
+    )
+    report = _verified(at, one, offline=offline)
+    done = _run(at, _parent(at, one, report), report, asked, tell)
+    _afterwards(at, done)
+    resurrection_report.tell(done.report, as_json=as_json)
+
+
+def _chosen(at: place.Place, selector: str, session: str) -> Record:
+    if not session:
+        return savepoints.find(at.paths, selector)
+    from savepoint.store import index
+    from savepoint.store.layout import session_key
+
+    found = index.last_of_session(at.paths, session_key(session))
+    if found is None:
+        raise savepoints.nothing(at.paths, session)
+    return found[0]
+
+
+def _asked(at: place.Place, one: Record, only: Part | None, output: str) -> Asked:
+    from savepoint.resurrect.steps import ALL, Asked
+
+    return Asked(
+        parts=frozenset({only}) if only else ALL,
+        whole=only is None,
+        full=False,
+        allow_unverified=False,
+        config_dir=surroundings.config_dir(os.environ),
+        target=at.project,
+        output=place.new_folder(output) if output else _own_folder(at, one),
+        apply=False,
+        force=False,
+        now=int(time.time()),
+    )
+
+
+def _own_folder(at: place.Place, one: Record) -> tuple[str, str]:
+    """A name that nothing has yet, in the store."""
+    from savepoint.store import durable
+
+    durable.make_directories(at.store.restored)
+    taken = set(os.listdir(at.store.restored))
+    name = f"{at.paths.slug}-{one.seq}"
+    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+    return os.path.realpath(at.store.restored), next(n for n in names if n not in taken)
+
+
+def _verified(at: place.Place, one: Record, *, offline: bool) -> Report:
+    """What all witnesses say of the savepoint."""
+    from savepoint.gitlayer import witness
+    from savepoint.store.witness import verify_local
+
+    repo = place.repository(at.store)
+    with terminal.progress("verifying") as progress:
+        report = verify_local(at.paths, lambda _: [one], progress)
+        report = witness.verify(repo, at.paths, report, witness.Look(offline=offline))
+    return chain.verify(at.config, repo, at.paths, report, chain.Wanted(offline=offline))
+
+
+def _parent(at: place.Place, one: Record, report: Report) -> Parent:
+    from savepoint.resurrect.successor import Parent
+
+    (checked,) = report.savepoints
+    commit = checked.witnesses["git"].members.get("commit")
+    return Parent(at.paths, one, str(commit) if commit else None)
+
+
+def _run(
+    at: place.Place, parent: Parent, report: Report, asked: Asked, tell: resurrection_report.Tell
+) -> Done:
+    from savepoint.resurrect import successor
+    from savepoint.resurrect.steps import Resurrection
+
+    remote = at.config.remote
+    shown = remote_url.parse(remote, "/").shown if remote else None
+    with Resurrection(parent, report, asked, successor.holders(at.store), tell) as going:
+        return going.run(shown)
+
+
+def _finished(at: place.Place) -> dict[str, Json] | None:
+    """What an earlier run left is finished first; what came of the last one, if there was any."""
+    from savepoint.resurrect import arrival
+
+    report: dict[str, Json] | None = None
+    for paths in arrival.waiting(at.store):
+        with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+            report = arrival.finish(paths).report
+        terminal.note(f"this finishes what an earlier run began: {place.title(paths)}")
+    return report
+
+
+def _afterwards(at: place.Place, done: Done) -> None:
+    """The successor's birth is committed; a worker does what else is owed."""
+    from savepoint.gitlayer.commit import commit
+    from savepoint.work import start
+
+    if done.born is None:
+        return
+    around = place.around()
+    try:
+        until = time.monotonic() + limits.COMMIT_SECONDS
+        commit(done.born.paths, around.environment, until)
+    except SavepointError as failure:
+        terminal.note(f"the birth is not committed yet: {failure.message}")
+    start.start(at.store, around)

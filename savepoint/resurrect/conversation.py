@@ -1,0 +1,206 @@
+"""A saved conversation as a session that the client loads: where to cut it, what to put right, and
+what the client will show of it.
+
+The client follows each record to its parent, from the last one back; where that leads nowhere it
+stops, and shows less than there is (claude-code#46603: days-old messages after compactions). A
+compaction leaves a boundary without a parent, so what follows the last boundary is loaded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from savepoint.capture.agents import claude_facts
+from savepoint.core.named import NamedTuple
+from savepoint.resurrect import transcript_lines
+from savepoint.resurrect.transcript_lines import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint.capture.agents.claude_facts import Record
+    from savepoint.resurrect.transcript_lines import Line
+
+_CHAIN = frozenset({"user", "assistant", "system", "attachment", "progress"})
+_MESSAGES = ("user", "assistant")
+
+
+class Node(NamedTuple):
+    """A record that hangs on another."""
+
+    uuid: str
+    parent: str | None
+    kind: str
+    is_side: bool  # a subagent's
+    answer: str | None  # id of the answer that the record is a block of
+    link: tuple[int, int] | None  # where the parent's id stands in the file, if it may need repair
+
+    @property
+    def is_message(self) -> bool:
+        """Is it the user's or the agent's, in the main conversation?"""
+        return self.kind in _MESSAGES and not self.is_side
+
+
+class Session(NamedTuple):
+    """How to bring a transcript back, and what will be seen of it."""
+
+    size: int  # bytes of the saved file that the session begins with
+    edits: tuple[Edit, ...]  # in them
+    ended: bool  # by an LF
+    messages: int  # in these bytes
+    shown: int  # messages that the client loads
+    hidden: int  # messages that it does not load, and that no compaction of its own had cut
+    repairs: dict[str, int]  # what was put right → how often
+
+    def pieces(self, saved: Iterable[bytes]) -> Iterator[bytes]:
+        """The bytes of the session's file."""
+        yield from transcript_lines.edited(saved, self.edits, self.size)
+        if not self.ended:
+            yield b"\n"
+
+
+class _Stretch:
+    """What lies between two boundaries."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset  # of the boundary it begins with
+        self.nodes: dict[str, Node] = {}
+        self.messages = 0
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.uuid] = node
+        self.messages += node.is_message
+
+
+class _Reading:
+    """One pass over the saved file."""
+
+    def __init__(self) -> None:
+        self.edits: list[tuple[Edit, str]] = []
+        self.before: _Stretch | None = None
+        self.last = _Stretch(0)
+        self.messages = 0  # before the last stretch
+        self.size = 0  # bytes of whole lines, or of all if the last one is good
+        self.ended = True
+
+    def take(self, line: Line) -> None:
+        told = transcript_lines.tell(line)
+        self.ended = line.ended or not told.records
+        self.size = line.offset + line.length + line.ended
+        if not line.ended and not told.records:  # torn: it was never whole
+            self.size = line.offset
+            return
+        for record in told.records:
+            if claude_facts.is_boundary(record) and record.get("isSidechain") is not True:
+                self.messages += self.last.messages
+                self.before, self.last = self.last, _Stretch(line.offset)
+            plain = len(told.records) == 1 and not line.is_long
+            self._add(record, line if plain else None)
+        self.edits += [(edit, told.repair) for edit in told.edits]
+
+    def _add(self, record: Record, line: Line | None) -> None:
+        uuid, kind = claude_facts.name(record.get("uuid")), claude_facts.kind_of(record)
+        if uuid is None or kind not in _CHAIN:
+            return
+        parent = claude_facts.name(record.get("parentUuid"))
+        link = None
+        if line is not None and parent is not None and parent not in self.last.nodes:
+            link = _link(line)
+        message = record.get("message")
+        answer = message.get("id") if kind == "assistant" and isinstance(message, dict) else None
+        is_side = record.get("isSidechain") is True
+        if record.get("isCompactSummary") is True:
+            kind = "summary"  # the client's own words
+        self.last.add(Node(uuid, parent, kind, is_side, claude_facts.name(answer), link))
+
+
+def _link(line: Line) -> tuple[int, int] | None:
+    span = transcript_lines.member_span(line.data, "parentUuid")
+    return None if span is None else (line.offset + span[0], span[1] - span[0])
+
+
+def read(pieces: Iterable[bytes], *, full: bool) -> Session:
+    """How the saved file in `pieces` comes back.
+
+    full: cut before its last compaction, so that the client loads what was there before. Else it
+    comes as it was, and the client loads what follows that compaction. Memory grows with the number
+    of records between two compactions, not with their bytes.
+    """
+    reading = _Reading()
+    for line in transcript_lines.lines(pieces):
+        reading.take(line)
+    stretch, size, ended = reading.last, reading.size, reading.ended
+    messages, lost = reading.messages + stretch.messages, 0
+    if full and reading.before is not None:
+        size, ended = stretch.offset, True
+        messages, lost = reading.messages, stretch.messages
+        stretch = reading.before
+    edits = [(edit, why) for edit, why in reading.edits if edit.offset < size]
+    nodes = list(stretch.nodes.values())
+    relinked = _relinked(nodes)
+    edits += [(edit, "links that led nowhere") for edit in relinked.edits]
+    shown = _shown(relinked.nodes)
+    return Session(
+        size=size,
+        edits=tuple(sorted(edit for edit, _ in edits)),
+        ended=ended,
+        messages=messages,
+        shown=shown,
+        hidden=stretch.messages - shown + lost,
+        repairs=dict(Counter(why for _, why in edits)),
+    )
+
+
+class _Relinked(NamedTuple):
+    nodes: list[Node]
+    edits: list[Edit]
+
+
+def _relinked(nodes: list[Node]) -> _Relinked:
+    """Each record of the conversation whose parent is nowhere hangs on the one before it."""
+    known = {one.uuid: one for one in nodes}
+    edits: list[Edit] = []
+    previous: Node | None = None
+    for node in nodes:
+        one = node
+        if one.is_side:
+            continue
+        if previous is not None and one.parent is not None and one.parent not in known:
+            if one.link is not None and not _leads_to(known, previous, one.uuid):
+                edits.append(Edit(*one.link, f'"{previous.uuid}"'.encode()))
+                one = one._replace(parent=previous.uuid)
+            known[one.uuid] = one
+        previous = one
+    return _Relinked(list(known.values()), edits)
+
+
+def _leads_to(known: dict[str, Node], start: Node, wanted: str) -> bool:
+    """Does the way from `start` to its root pass `wanted`? Then a new link would close a circle."""
+    return any(one.uuid == wanted for one in _way(known, start))
+
+
+def _way(known: dict[str, Node], start: Node) -> Iterator[Node]:
+    """From a record to its root; a circle is walked once."""
+    passed: set[str] = set()
+    at: Node | None = start
+    while at is not None and at.uuid not in passed:
+        passed.add(at.uuid)
+        yield at
+        at = known.get(at.parent) if at.parent is not None else None
+
+
+def _shown(nodes: list[Node]) -> int:
+    """How many messages the client loads: those on the way from the last one to the root, and the
+    other blocks of their answers with the results of these: calls made at once branch off.
+    """
+    main = [one for one in nodes if not one.is_side]
+    known = {one.uuid: one for one in main}
+    last = next((one for one in reversed(main) if one.is_message), None)
+    if last is None:
+        return 0
+    way = {one.uuid for one in _way(known, last)}
+    answers = {known[uuid].answer for uuid in way} - {None}
+    blocks = {one.uuid for one in main if one.answer in answers}
+    beside = {one.uuid for one in main if one.parent in blocks and one.kind == "user"}
+    return sum(known[uuid].is_message for uuid in way | blocks | beside)

@@ -1,0 +1,65 @@
+"""What a resurrection does not bring back: messages after the savepoint, if the transcript that it
+was made of is still there, and a savepoint before it that holds more.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from savepoint.capture.agents import claude
+from savepoint.core import snapshot
+from savepoint.core.errors import MalformedError, SavepointError
+from savepoint.store import savepoints
+from savepoint.store.files import open_regular
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import InstancePaths
+
+_BLOCK = 1 << 20  # bytes read at once
+_HISTORY = "conversation_history"
+
+
+def after(document: dict[str, Json], config_dir: str) -> int:
+    """How many messages the live transcript has that the savepoint has not; 0 where it is gone."""
+    path = snapshot.member_at(document, (_HISTORY, "transcript", "path"))
+    session = str(snapshot.member_at(document, (_HISTORY, "session_id")))
+    if not isinstance(path, str) or not os.path.isfile(path):
+        path = claude.transcript_path(config_dir, os.curdir, session)
+    live = _messages(path) if path else 0
+    return max(0, live - _count(document, "message_count"))
+
+
+def fuller(paths: InstancePaths, one: Record, document: dict[str, Json]) -> Record | None:
+    """The savepoint before it of the same session, if that holds more of the conversation although
+    no compaction came in between; None where there is none, or it cannot be read.
+    """
+    origin = one.body["from"]
+    if not isinstance(origin, dict):
+        return None
+    try:
+        before = savepoints.find(paths, str(origin["snapshot_hash"]))
+        older = savepoints.open_snapshot(paths, before).document
+    except SavepointError:
+        return None
+    shrank = _count(document, "message_count") < _count(older, "message_count")
+    compacted = _count(document, "compactions") > _count(older, "compactions")
+    return before if shrank and not compacted else None
+
+
+def _count(document: dict[str, Json], name: str) -> int:
+    return int(str(snapshot.member_at(document, (_HISTORY, name))))
+
+
+def _messages(path: str) -> int:
+    """Of a transcript on disk; 0 where it cannot be read."""
+    scan = claude.Scan.empty()
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            while data := file.read(_BLOCK):
+                scan.feed(data)
+    except (OSError, MalformedError):
+        return 0
+    return scan.end().messages

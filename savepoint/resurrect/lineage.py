@@ -1,0 +1,58 @@
+"""The line that an instance comes of: its document holds, and the text of its ancestors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core import bootstrap_document, limits
+from savepoint.core.errors import TamperedError
+from savepoint.store import index
+from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from savepoint.core.bootstrap_document import Bootstrap
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import InstancePaths
+
+
+def document(paths: InstancePaths) -> Bootstrap | None:
+    """BOOTSTRAP_VERIFICATION.json of an instance; None: it is the first of its line. Raises
+    MalformedError, UnsupportedFormatError, DiskError.
+    """
+    data = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
+    return None if data is None else bootstrap_document.parse(data)
+
+
+def check_own(paths: InstancePaths) -> Bootstrap | None:
+    """Modulo zero of an instance that is in the store. Raises TamperedError: it does not hold."""
+    found = document(paths)
+    birth = index.birth(paths)
+    if found is None:
+        return None
+    fault = (
+        "its birth record cannot be read"
+        if birth is None
+        else bootstrap_document.fault(found, birth)
+    )
+    if fault:
+        raise TamperedError(f"{paths.slug}: BOOTSTRAP_VERIFICATION.json: {fault}")
+    return found
+
+
+def text(paths: InstancePaths) -> str:
+    """The ancestors of an instance and itself, as a text that nobody has verified; empty where none
+    is known.
+    """
+    data = read_bounded(paths.lineage, limits.STATE_FILE_BYTES) or b""
+    return data.decode("utf-8", "replace").strip()
+
+
+def appended(paths: InstancePaths, document_: dict[str, Json], successor: str) -> str:
+    """The text of a successor: that of its predecessor, and itself. What the predecessor's own
+    snapshot says counts where its file is lost.
+    """
+    known = text(paths)
+    state = document_["session_state"]
+    if not known and document_["session_current"] is None and isinstance(state, dict):
+        known = str(state.get("lineage", ""))
+    return f"{known or document_['instance_id']} → {successor}"

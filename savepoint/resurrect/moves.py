@@ -1,0 +1,109 @@
+"""Files are brought back under other names first, whole, and appear by a rename each.
+
+What a rename still waits for is written down with the successor (arrival.py), so that a run which
+died is finished by the next.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from savepoint.core import schema
+from savepoint.core.errors import MalformedError, OutputExistsError
+from savepoint.core.named import NamedTuple
+from savepoint.store import durable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint.core.strict_json import Json
+    from savepoint.store.durable import Folder
+
+MOVE = schema.members(
+    {
+        "root": schema.text,
+        "below": schema.array(schema.text),
+        "temporary": schema.text,
+        "name": schema.text,
+        "folder": schema.truth,
+    }
+)
+
+
+class Move(NamedTuple):
+    """A file or folder that waits under a temporary name, beside where it is to be."""
+
+    root: str  # real path of a folder that was there before
+    below: tuple[str, ...]  # folders in it, made where they are missing
+    temporary: str
+    name: str
+    folder: bool
+
+    def to_json(self) -> Json:
+        """For the note of what is still to be done."""
+        return {**self._asdict(), "below": list(self.below)}
+
+    @classmethod
+    def from_json(cls, value: Json) -> Move:
+        """The inverse. Raises MalformedError."""
+        MOVE(value, "move")
+        match value:
+            case {"below": [*below], **rest}:
+                return cls(below=tuple(map(str, below)), **rest)  # type: ignore[arg-type]  # MOVE
+            case _:
+                raise MalformedError("a move is not what its shape says")
+
+    @property
+    def path(self) -> str:
+        """Where it is to be."""
+        return os.path.join(self.root, *self.below, self.name)
+
+    @contextmanager
+    def place(self) -> Iterator[Folder]:
+        """The folder that it is in. Raises DiskError, also where a link stands in the way."""
+        with ExitStack() as held:
+            at = held.enter_context(durable.Folder.at(self.root))
+            for name in self.below:
+                at = held.enter_context(at.folder(os.fsencode(name)))
+            yield at
+
+    def make(self) -> None:
+        """It is where it is to be, durably; if it is already, nothing is done.
+
+        Raises OutputExistsError (something else is there), DiskError.
+        """
+        temporary, name = os.fsencode(self.temporary), os.fsencode(self.name)
+        with self.place() as at:
+            if not at.has(temporary):
+                return
+            if self.folder:
+                at.publish(temporary, name)
+            elif not at.take(temporary, name):
+                raise OutputExistsError(f"{self.path} is there already")
+
+    def drop(self) -> None:
+        """What waits is not wanted any more. Never raises: a leftover is harmless."""
+        where = os.path.join(self.root, *self.below, self.temporary)
+        if self.folder:
+            durable.remove_folder(where)
+        else:
+            durable.remove_quietly(where)
+
+
+def beside(root: str, below: tuple[str, ...], name: str, *, folder: bool) -> Move:
+    """A move to that name, from one that nothing has yet."""
+    return Move(root, below, durable.temporary_name().decode(), name, folder)
+
+
+def write(
+    folder: Folder, parts: tuple[bytes, ...], pieces: Iterable[bytes], mode: int = durable.FILE_MODE
+) -> int | None:
+    """A file below a folder that is being filled; its size, or None if its name is taken. Raises
+    DiskError, also where a file stands in the place of a folder.
+    """
+    with ExitStack() as held:
+        for name in parts[:-1]:
+            folder = held.enter_context(folder.folder(name))
+        return folder.new(parts[-1], pieces, mode)

@@ -1,0 +1,135 @@
+"""The conversation as a session of Claude Code, under a new id, where the client looks for it
+(hooks.md 2.1 and 2.5; what was measured: claude-e2e.md 6).
+
+The file is the one that was saved, byte for byte, but for what would brick it (transcript_lines)
+and links that led nowhere (conversation): so what a session came from is stored once. Its records
+go on naming the session that wrote them; the client takes the id from the file's name.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING
+
+from savepoint.capture.agents import claude_places
+from savepoint.core.errors import TamperedError
+from savepoint.core.named import NamedTuple
+from savepoint.resurrect import conversation, members, moves
+from savepoint.store import durable, savepoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint.core.snapshot import StoredFile
+    from savepoint.resurrect.conversation import Session
+    from savepoint.resurrect.members import Member
+    from savepoint.resurrect.moves import Move
+    from savepoint.store.durable import Folder
+    from savepoint.store.layout import Store
+
+AGENT = "claude-code"
+_BACKUPS = b"file-history"
+_OWN = ""  # the session's own folder
+_OLD_AGENTS = b"subagents"  # where clients since 2.1.2 look for what once lay beside
+
+
+class Native(NamedTuple):
+    """A session that waits to be put into its place."""
+
+    id: str  # a new UUID
+    file: str  # path that it will have
+    session: Session
+    moves: tuple[Move, ...]  # the transcript last: with it the session is there
+    bytes: int
+    files: int  # beside the transcript
+
+
+def place(config_dir: str, target: str) -> tuple[str, ...] | None:
+    """The folders below the agent's own in which the client looks for sessions of `target`; None
+    where it ends a long name in a way that only itself knows, and has made no such folder yet.
+    """
+    found = claude_places.project_folders(config_dir, target)
+    if len(found) != 1:
+        return None
+    return ("projects", os.path.basename(found[0]))
+
+
+def stage(
+    store: Store, files: list[StoredFile], where: tuple[str, tuple[str, ...]], *, full: bool
+) -> Native:
+    """Write the session and what belongs to it beside their places. where: the agent's folder and
+    the folders in it. files: those of the snapshot that are the conversation's, transcript first.
+
+    Raises TamperedError (a file is missing, or other than it was saved), DiskError.
+    """
+    transcript, *beside = files
+    session = conversation.read(savepoints.content(store, transcript), full=full)
+    pieces = session.pieces(savepoints.content(store, transcript))
+    return write(store, session, pieces, beside, where)
+
+
+def write(
+    store: Store,
+    session: Session,
+    pieces: Iterable[bytes],
+    beside: list[StoredFile],
+    where: tuple[str, tuple[str, ...]],
+) -> Native:
+    """As `stage`, of a transcript whose bytes are `pieces`."""
+    config_dir, below = where
+    durable.make_directories(config_dir)
+    root, identity = os.path.realpath(config_dir), str(uuid.uuid4())
+    transcript = moves.beside(root, below, f"{identity}.jsonl", folder=False)
+    waiting: list[tuple[Move, list[Member]]] = []
+    for under, found in _placed(beside).items():
+        at = below if under == _OWN else (under,)
+        waiting.append((moves.beside(root, at, identity, folder=True), found))
+    try:
+        size = sum(_fill(move, store, found) for move, found in waiting)
+        with transcript.place() as folder:
+            size += folder.new(os.fsencode(transcript.temporary), pieces) or 0
+    except BaseException:
+        for move in (*(move for move, _ in waiting), transcript):
+            move.drop()
+        raise
+    every = (*(move for move, _ in waiting), transcript)
+    return Native(identity, transcript.path, session, every, size, len(beside))
+
+
+def _placed(beside: list[StoredFile]) -> dict[str, list[Member]]:
+    """What lies beside a transcript, by the folder that it goes into: the session's own, or that of
+    the copies for going back.
+    """
+    found: dict[str, list[Member]] = {}
+    for one in members.companions(beside).files:
+        first, *rest = one.parts
+        if first == _BACKUPS and rest:
+            found.setdefault(os.fsdecode(first), []).append(one._replace(parts=tuple(rest)))
+        elif not rest and first.startswith(b"agent-"):
+            parts = (_OLD_AGENTS, first)
+            found.setdefault(_OWN, []).append(one._replace(parts=parts))
+        else:
+            found.setdefault(_OWN, []).append(one)
+    return found
+
+
+def _fill(move: Move, store: Store, found: list[Member]) -> int:
+    """The files in their folder; their bytes."""
+    with move.place() as at, at.folder(os.fsencode(move.temporary)) as folder:
+        return sum(write_member(store, folder, one) for one in found)
+
+
+def write_member(store: Store, folder: Folder, one: Member) -> int:
+    """A file of the savepoint below a folder that is being filled; its bytes.
+
+    Raises TamperedError (not as it was saved, or its name is taken), DiskError.
+    """
+    size = moves.write(folder, one.parts, _content(store, one.stored), one.mode)
+    if size is None:
+        raise TamperedError(f"two files of the savepoint have one name here: {one.name}")
+    return size
+
+
+def _content(store: Store, file: StoredFile) -> Iterator[bytes]:
+    yield from savepoints.content(store, file)
