@@ -30,7 +30,7 @@ _NOT_KEPT = (LOCK, ".tmp-")  # the lock holds nothing; a temporary is of a proce
 
 def read(store: str, deadline: float) -> bytes | None:
     """The dynasty of the store at that path, as it is between two changes of it; None where there
-    is none. Raises BusyError (`deadline` of time.monotonic), MalformedError (too large), DiskError.
+    is nothing. deadline: of time.monotonic(). Raises BusyError, MalformedError, DiskError.
     """
     folder = os.path.join(store, FOLDER)
     if not os.path.isdir(folder):
@@ -38,7 +38,8 @@ def read(store: str, deadline: float) -> bytes | None:
     patience = time.monotonic() + limits.DYNASTY_WAIT_SECONDS
     with Lock(os.path.join(folder, LOCK), min(deadline, patience)):
         paths = sorted(_paths(folder), key=lambda path: (_rank(path), path))
-        return pack({path: _content(os.path.join(folder, path)) for path in paths})
+        files = {path: _content(os.path.join(folder, path)) for path in paths}
+        return pack(files) if files else None
 
 
 def pack(files: dict[str, bytes]) -> bytes:

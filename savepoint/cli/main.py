@@ -22,6 +22,7 @@ from savepoint.cli import (
     serving,
     show,
     status,
+    succession,
     sync,
     terminal,
     verify,
@@ -52,6 +53,7 @@ app.command("sync")(sync.sync)
 app.command("worker")(worker.worker)
 app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
+app.add_typer(succession.app, name="succession")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(proof.app, name="proof")
 

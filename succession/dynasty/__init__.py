@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from succession.dynasty.observe import Covering
-    from succession.dynasty.run import Ran
+    from succession.dynasty.running import Ran
     from succession.dynasty.stop import Turn
 
 
@@ -43,7 +43,7 @@ def at_stop(request: Request) -> Turn:
 
 def note(request: Request, covering: Covering) -> None:
     """Observations from the savepoint that this Stop made. Raises as `at_start`."""
-    from succession.dynasty import run as running
+    from succession.dynasty import running
 
     running.note(request, covering)
 
@@ -52,6 +52,6 @@ def run(request: Request, covering: Covering | None, reason: str, *, dry: bool =
     """Run a succession. covering: a savepoint that holds the state before it; None: there is none.
     dry: nothing is written. Raises as `at_start`.
     """
-    from succession.dynasty import run as running
+    from succession.dynasty import running
 
     return running.run(request, covering, reason, dry=dry)

@@ -17,7 +17,10 @@ from succession.dynasty.constants import FILE_BYTES, RULER
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
-WAY_BACK = "`savepoint resurrect latest --only memory` brings back the one that was saved last"
+WAY_BACK = (
+    "`savepoint resurrect latest --only memory` writes the one that was saved last to a file, and "
+    "`savepoint succession import FILE --force` puts it back"
+)
 
 
 class Life(NamedTuple):

@@ -1,0 +1,138 @@
+"""What the commands of `savepoint succession` share: the dynasty of a folder, and its output."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint.cli import place, terminal
+from savepoint.core import limits
+from savepoint.store.layout import session_key
+from succession.dynasty import branch, constants, deviants, keep, tiers, triggers, vault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint.core.strict_json import Json
+    from succession.dynasty.branch import Branch
+    from succession.dynasty.entry import Entry
+    from succession.dynasty.keep import Held
+    from succession.dynasty.record import Done
+    from succession.dynasty.state import State
+
+_BAR_CELLS = 20
+
+
+class Here(NamedTuple):
+    """The folder of a command, and the branch that it is on."""
+
+    at: place.Place
+    branch: Branch
+
+
+def here(project: str) -> Here:
+    """Raises NoStoreError, UnverifiableError (which branch?)."""
+    at = place.find(project)
+    asked = place.request(at, "manual")
+    return Here(at, branch.current(asked.project, asked.cwd, asked.environment))
+
+
+@contextmanager
+def opened(where: Here) -> Iterator[Held]:
+    """The dynasty, under its lock. Raises BusyError, MalformedError, DiskError."""
+    deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
+    with keep.opened(where.at.store, where.branch, int(time.time()), deadline) as held:
+        tell_aside(held.aside)
+        yield held
+
+
+def write(held: Held, done: Done) -> None:
+    """What a command did to the dynasty."""
+    tell_aside(held.write(done.state, held.seen, archive=done.archive))
+
+
+def session() -> str:
+    """The key of the agent's session that runs this command; empty for a person."""
+    given = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
+    return session_key(given) if given else ""
+
+
+def tell_aside(paths: tuple[str, ...] | list[str]) -> None:
+    """People's edits that came between are kept beside the file."""
+    for path in paths:
+        terminal.note(f"an edit that came in between is kept as dynasty/{path}")
+
+
+def page(text: str) -> None:
+    """A file of the dynasty: as it is into a pipe, without control characters on a terminal."""
+    data = text.encode("utf-8", "surrogateescape")
+    if sys.stdout is not None and sys.stdout.isatty():
+        shown = "".join(one if _is_harmless(one) else f"\\x{ord(one):02x}" for one in text)
+        data = shown.encode("utf-8", "backslashreplace")
+    terminal.write(data)
+
+
+def entry_json(one: Entry, place_: str) -> dict[str, Json]:
+    """An entry for programs. Bytes that are no UTF-8 go out as escapes."""
+    return {
+        "id": one.id,
+        "type": one.kind,
+        "title": one.title,
+        "why": one.why or None,
+        "text": one.body or None,
+        "ref": one.ref,
+        "decree": one.decree,
+        "vault_candidate": one.candidate,
+        "where": place_,
+    }
+
+
+def entries_json(state: State) -> list[Json]:
+    """Every entry of the tiers."""
+    found: list[Json] = [entry_json(one, "day") for one in state.day_page.entries]
+    for number in (1, 2, 3):
+        layer = state.dusk_page.layer(number)
+        found += [entry_json(one, f"dusk layer {number}") for one in layer]
+    return found
+
+
+def status_json(held: Held) -> dict[str, Json]:
+    """What `status` tells."""
+    state = held.state
+    meta, day = state.meta, state.day_page.entries
+    asked = meta.suggestion
+    fired = triggers.fired(day, meta)
+    layers: list[Json] = []
+    for number, most in enumerate(constants.LAYERS_MAX, 1):
+        layer = state.dusk_page.layer(number)
+        used = sum(tiers.lines(one, number) for one in layer)
+        decrees = sum(one.decree for one in layer)
+        layers.append({"entries": len(layer), "decrees": decrees, "lines": used, "limit": most})
+    return {
+        "ruler": meta.title(),
+        "branch": meta.branch,
+        "exists": held.exists,
+        "day": {"entries": len(day), "stale": sum(triggers.is_stale(one, meta) for one in day)},
+        "dusk": layers,
+        "vault": {"lines": vault.line_count(state.vault), "limit": constants.VAULT_MAX_LINES},
+        "deviants": sum(one.is_open for one in deviants.parse(state.deviants)),
+        "sessions_since_succession": meta.sessions_since_succession,
+        "last_reason": meta.reason,
+        "suggestion": asked.reason if asked else None,
+        "triggers": [one.reason for one in fired],
+        "declined": list(meta.declined),
+    }
+
+
+def bar(used: int, most: int) -> str:
+    """How full something is, on a terminal that can show it."""
+    filled = min(_BAR_CELLS, -(-used * _BAR_CELLS // most))
+    full, empty = ("█", "░") if terminal.speaks("█░") else ("#", ".")
+    return f"[{full * filled}{empty * (_BAR_CELLS - filled)}]"
+
+
+def _is_harmless(letter: str) -> bool:
+    return letter.isprintable() or letter in "\n\t\u200d"

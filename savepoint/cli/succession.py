@@ -1,0 +1,319 @@
+"""`savepoint succession`: what the dynasty remembers, and what people and agents tell it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from savepoint.cli import dynasty, options, succession_run, terminal
+from savepoint.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
+    from succession.dynasty.entry import Entry
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    help="What is remembered through all sessions: record it, look at it, pass it on.",
+    rich_markup_mode=None,
+    context_settings=_SETTINGS,
+)
+vault_app = typer.Typer(
+    help="What holds for good, and what waits for room there.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    context_settings=_SETTINGS,
+)
+deviants_app = typer.Typer(
+    help="Where the vault and Dusk speak of the same file.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    context_settings=_SETTINGS,
+)
+app.add_typer(vault_app, name="vault")
+app.add_typer(deviants_app, name="deviants")
+app.command("run")(succession_run.run)
+app.command("import")(succession_run.import_)
+
+_ENTRY_HELP = "Its title, or 6 or more digits of its id."
+EntryName = Annotated[str, typer.Argument(metavar="ENTRY", help=_ENTRY_HELP, callback=options.text)]
+Resolution = Literal["fixed", "vault-updated", "accepted", "dismissed"]
+
+
+@app.command("status")
+def status(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Show who rules, how full the tiers are, and whether a succession is suggested."""
+    with dynasty.opened(dynasty.here(project)) as held:
+        value = dynasty.status_json(held)
+    if as_json:
+        terminal.document(value)
+    else:
+        _print_status(value)
+
+
+@app.command("record")
+def record(
+    kind: Annotated[Literal["decision", "observation"], typer.Argument(metavar="KIND")],
+    title: Annotated[str, typer.Option("--title", help="One line.", callback=options.text)],
+    why: Annotated[
+        str, typer.Option("--why", help="Of a decision; kept verbatim.", show_default=False)
+    ] = "",
+    what: Annotated[
+        str, typer.Option("--what", help="How, or what was observed.", show_default=False)
+    ] = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Record a decision or an observation in Day. KIND is decision or observation.
+
+    Without --why and --what the text is read from stdin; of a decision it is `Why: …` and
+    perhaps `What: …`.
+    """
+    from succession.dynasty import record as recording
+
+    one = _entry(kind, title, why, what)
+    where = dynasty.here(project)
+    with dynasty.opened(where) as held:
+        done = recording.record(held.state, one, int(time.time()), dynasty.session())
+        dynasty.write(held, done)
+    if as_json:
+        terminal.document(dynasty.entry_json(one, "day"))
+    else:
+        terminal.say(f"recorded in the Day of {done.state.meta.title()}: {one.id[:8]} {one.title}")
+
+
+@app.command("day")
+def day(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Print the current Day."""
+    _show("day", project, as_json=as_json)
+
+
+@app.command("dusk")
+def dusk(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Print Dusk, the wisdom of earlier Days in three layers."""
+    _show("dusk", project, as_json=as_json)
+
+
+@app.command("dawn")
+def dawn(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Print Dawn, what is staged for the next Day."""
+    _show("dawn", project, as_json=as_json)
+
+
+@app.command("briefing")
+def briefing(as_json: options.AsJson = False, project: options.Project = ".") -> None:
+    """Print what a session is told as it starts."""
+    _show("briefing", project, as_json=as_json)
+
+
+@vault_app.callback()
+def vault(
+    context: typer.Context, as_json: options.AsJson = False, project: options.Project = "."
+) -> None:
+    """Print the vault, and the entries that wait for room in it."""
+    if context.invoked_subcommand is not None:
+        return
+    with dynasty.opened(dynasty.here(project)) as held:
+        state = held.state
+    waiting = [one for one in state.dusk_page.entries if one.candidate]
+    if as_json:
+        candidates: list[Json] = [dynasty.entry_json(one, "dusk") for one in waiting]
+        terminal.document({"text": state.vault, "candidates": candidates})
+        return
+    dynasty.page(state.vault)
+    for one in waiting:
+        terminal.note(f"waits for room: {one.id[:8]} {one.title}")
+
+
+@vault_app.command("promote")
+def promote(entry: EntryName, project: options.Project = ".") -> None:
+    """Put an entry into the vault."""
+    from succession.dynasty import record as recording
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        dynasty.write(held, recording.promote(held.state, entry))
+    terminal.say("it is in the vault")
+
+
+@deviants_app.callback()
+def deviants(
+    context: typer.Context, as_json: options.AsJson = False, project: options.Project = "."
+) -> None:
+    """Print the conflicts that were filed."""
+    from succession.dynasty import deviants as filed
+
+    if context.invoked_subcommand is not None:
+        return
+    with dynasty.opened(dynasty.here(project)) as held:
+        text = held.state.deviants
+    if as_json:
+        found: list[Json] = [dict(one._asdict()) for one in filed.parse(text)]
+        terminal.document({"deviants": found})
+    else:
+        dynasty.page(text)
+
+
+@deviants_app.command("file")
+def file_deviant(
+    description: Annotated[
+        str, typer.Option("--description", help="What conflicts.", callback=options.text)
+    ],
+    vault_ref: Annotated[
+        str, typer.Option("--vault", help="The line of the vault.", callback=options.text)
+    ],
+    dusk_ref: Annotated[
+        str, typer.Option("--dusk", help="The entry of Dusk.", callback=options.text)
+    ],
+    project: options.Project = ".",
+) -> None:
+    """File a conflict by hand."""
+    from succession.dynasty import deviants as filed
+    from succession.dynasty.record import Done
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        before = held.state.deviants
+        text = filed.filed(before, description, (vault_ref, dusk_ref), int(time.time()))
+        if text == before:
+            raise UsageError("that conflict was filed before")
+        dynasty.write(held, Done(held.state._replace(deviants=text)))
+    terminal.say(f"filed as deviant {len(filed.parse(text))}")
+
+
+@deviants_app.command("resolve")
+def resolve_deviant(
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="Its place in the list, from 1.")],
+    resolution: Annotated[
+        Resolution,
+        typer.Option(
+            "--as",
+            help="The code was fixed, the vault was updated, it is accepted as debt, or dismissed.",
+        ),
+    ],
+    project: options.Project = ".",
+) -> None:
+    """Say how a conflict was resolved."""
+    from succession.dynasty import deviants as filed
+    from succession.dynasty.record import Done
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        text = filed.resolved(held.state.deviants, number, resolution)
+        dynasty.write(held, Done(held.state._replace(deviants=text)))
+    terminal.say(f"deviant {number} is resolved: {resolution}")
+
+
+@app.command("lineage")
+def lineage(
+    search: Annotated[
+        str,
+        typer.Option(
+            "--search", metavar="TERM", help="Only what has this text.", show_default=False
+        ),
+    ] = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Print what has left the tiers; with --search, also the originals of what they compress."""
+    from succession.dynasty import search as searching
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        state = held.state
+    found = searching.search(state, search)
+    if as_json:
+        entries: list[Json] = [dynasty.entry_json(one.entry, one.where) for one in found]
+        terminal.document({"entries": entries})
+        return
+    for one in found:
+        dynasty.page(f"# {one.where}\n{one.entry.block}\n")
+    if search and not found:
+        terminal.note("nothing that was ever recorded has this text")
+
+
+@app.command("decree")
+def decree(entry: EntryName, project: options.Project = ".") -> None:
+    """Make a decision in Dusk a decree: it stays as it is, where it is."""
+    from succession.dynasty import record as recording
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        dynasty.write(held, recording.decree(held.state, entry))
+    terminal.say("it is a decree")
+
+
+@app.command("decline")
+def decline(project: options.Project = ".") -> None:
+    """Decline the succession that is suggested, until another reason comes."""
+    from succession.dynasty import record as recording
+
+    with dynasty.opened(dynasty.here(project)) as held:
+        dynasty.write(held, recording.decline(held.state))
+    terminal.say("declined, until another reason comes")
+
+
+def _entry(kind: str, title: str, why: str, what: str) -> Entry:
+    """The entry that the options tell, or stdin. Raises UsageError."""
+    from succession.dynasty import entry
+
+    if why or what:
+        return entry.make(kind, title, options.text(why), options.text(what))
+    data = sys.stdin.buffer.read() if sys.stdin is not None and not sys.stdin.isatty() else b""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8", hint="write it in UTF-8") from None
+    if kind != entry.DECISION:
+        return entry.make(kind, title, "", text)
+    parted = entry.parse([f"### [{kind}] x", *text.split("\n")])
+    return entry.make(kind, title, parted.why if parted else "", parted.body if parted else "")
+
+
+def _show(field: str, project: str, *, as_json: bool) -> None:
+    with dynasty.opened(dynasty.here(project)) as held:
+        state = held.state
+    text = str(getattr(state, field))
+    if as_json:
+        where = {"day": "day", "dusk": "dusk "}.get(field)
+        every = dynasty.entries_json(state)
+        entries: list[Json] = [
+            one
+            for one in every
+            if where and isinstance(one, dict) and str(one["where"]).startswith(where)
+        ]
+        terminal.document({"text": text, "entries": entries})
+    else:
+        dynasty.page(text)
+
+
+def _print_status(value: dict[str, Json]) -> None:
+    match value:
+        case {"day": dict(day_), "dusk": [*layers], "vault": dict(held)}:
+            terminal.say(f"{value['ruler']} rules {value['branch']}")
+            _tier("Day", f"{day_['entries']} entries, {day_['stale']} of them stale", None)
+            for number, layer in enumerate(layers, 1):
+                if isinstance(layer, dict):
+                    _tier(
+                        f"Dusk {number}",
+                        f"{layer['lines']}/{layer['limit']} lines, {layer['entries']} entries, "
+                        f"{layer['decrees']} of them decrees",
+                        (layer["lines"], layer["limit"]),
+                    )
+            used = (held["lines"], held["limit"])
+            _tier("Vault", f"{held['lines']}/{held['limit']} lines", used)
+    terminal.say(f"{value['deviants']} unresolved deviants")
+    terminal.say(f"{value['sessions_since_succession']} sessions since the last succession")
+    if value["last_reason"]:
+        terminal.say(f"it ran for this reason: {value['last_reason']}")
+    if value["suggestion"]:
+        terminal.say(f"Succession suggested: {value['suggestion']}", "yellow")
+    elif value["declined"] and value["triggers"]:
+        terminal.say("a succession was declined")
+
+
+def _tier(name: str, told: str, full: tuple[Json, Json] | None) -> None:
+    picture = ""
+    if sys.stdout is not None and sys.stdout.isatty():
+        match full:
+            case (int(used), int(most)):
+                picture = dynasty.bar(used, most) + "  "
+    terminal.say(f"  {name:7} {picture}{told}")

@@ -1,0 +1,170 @@
+"""`savepoint succession run` and `import`: what changes the whole dynasty at once."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.cli import create, dynasty, options, place, terminal
+from savepoint.core import limits
+from savepoint.core.errors import TranscriptError
+from savepoint.store import savepoints
+from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+    from savepoint.core.strict_json import Json
+    from savepoint.core.verdicts import Report
+    from succession.dynasty.observe import Covering
+    from succession.dynasty.running import Ran
+
+_FROM = f"Draw observations from this savepoint: {options.SELECTORS}"
+
+
+def run(
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Show every move and why; change nothing.")
+    ] = False,
+    source: Annotated[
+        str, typer.Option("--from", metavar="SELECTOR", help=_FROM, show_default="one made now")
+    ] = "",
+    allow_unverified: Annotated[
+        bool,
+        typer.Option("--allow-unverified", help="With --from: also one that cannot be checked."),
+    ] = False,
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Run a succession: Day becomes Dusk, Dawn becomes Day. A savepoint is made first."""
+    from succession.dynasty import running
+
+    where = dynasty.here(project)
+    asked = place.request(where.at, "manual")
+    drawn = _verified(where.at, source, allow=allow_unverified) if source else None
+    made = None if dry else _cover(where.at)
+    deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
+    asked = asked._replace(session_id=dynasty.session(), deadline=deadline)
+    ran = running.run(asked, drawn or made, dry=dry)
+    dynasty.tell_aside(ran.aside)
+    if as_json:
+        terminal.document(_document(ran, made, dry=dry))
+    else:
+        _print(ran, dry=dry)
+
+
+def import_(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="A folder with day.md or dynasty/, or the memory file of a savepoint.",
+        ),
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Of a memory file: replace what differs here.")
+    ] = False,
+    project: options.Project = ".",
+) -> None:
+    """Take over a dynasty that another tool kept, or put back that of a savepoint."""
+    from succession.dynasty import adopt, bundle
+    from succession.dynasty.constants import BUNDLE_BYTES
+
+    if os.path.isfile(path):
+        at = place.find(project)
+        data = read_bounded(os.path.abspath(path), BUNDLE_BYTES) or b""
+        changed = bundle.put_back(at.store, data, force=force)
+        terminal.say(f"the dynasty is back: {terminal.counted(len(changed), 'file')} changed")
+        return
+    where = dynasty.here(project)
+    folder = place.folder(path)
+    found = adopt.find(folder, where.at.project, where.branch)
+    with dynasty.opened(where) as held:
+        done, lineage = adopt.take(held, found, int(time.time()))
+        dynasty.tell_aside(held.write(done.state, held.seen, lineage=lineage, archive=done.archive))
+    terminal.say(f"{done.state.meta.title()} rules: {', '.join(sorted(found.files))} taken over")
+    for text in done.state.day_page.texts() + done.state.dusk_page.texts():
+        terminal.note(f"no entry, kept as it is: {text[:80]}")
+
+
+def _cover(at: place.Place) -> Covering | None:
+    """A savepoint of the state before, if the agent ever had a session here."""
+    try:
+        saved = create.save_now(place.request(at, "manual")._replace(even_if_unchanged=True))
+    except TranscriptError as failure:
+        terminal.note(f"no savepoint covers what was before: {failure.message}")
+        return None
+    terminal.note(f"savepoint {saved.record.seq} covers what was before")
+    return _covering(at._replace(paths=saved.paths), saved.record)
+
+
+def _verified(at: place.Place, selector: str, *, allow: bool) -> Covering:
+    """The savepoint that a selector names, if it may be built on (DESIGN 9)."""
+    from savepoint.resurrect.admission import Admission
+
+    one = savepoints.find(at.paths, selector)
+    report = _report(at, one)
+    Admission(report, allow_unverified=allow).raise_worst()
+    terminal.note(f"savepoint {one.seq} is {report.verdict}")
+    return _covering(at, one)
+
+
+def _report(at: place.Place, one: Record) -> Report:
+    """What all witnesses say of it."""
+    from savepoint.cli import chain
+    from savepoint.gitlayer import witness
+    from savepoint.gitlayer.witness import Look
+    from savepoint.store.witness import verify_local
+
+    with terminal.progress("verifying") as progress:
+        report = verify_local(
+            at.paths, lambda saves: [it for it in saves if it.seq == one.seq], progress
+        )
+        repo = place.repository(at.store)
+        report = witness.verify(repo, at.paths, report, Look())
+    return chain.verify(at.config, repo, at.paths, report, chain.Wanted())
+
+
+def _covering(at: place.Place, one: Record) -> Covering:
+    from succession.dynasty.observe import Covering
+
+    document = savepoints.open_snapshot(at.paths, one).document
+    return Covering(one.seq, one.snapshot_hash, document)
+
+
+def _document(ran: Ran, made: Covering | None, *, dry: bool) -> Json:
+    told = ran.succession
+    moves: list[Json] = [
+        {
+            "id": one.entry.id,
+            "title": one.entry.title,
+            "from": one.source,
+            "to": one.target,
+            "why": one.why,
+        }
+        for one in told.moves
+    ]
+    return {
+        "ruler": told.state.meta.title(),
+        "reason": told.state.meta.reason,
+        "dry_run": dry,
+        "savepoint": made.seq if made else None,
+        "moves": moves,
+        "notes": list(told.notes),
+        "report": told.report,
+    }
+
+
+def _print(ran: Ran, *, dry: bool) -> None:
+    told = ran.succession
+    if dry:
+        for one in told.moves:
+            terminal.say(f"{one.source} → {one.target}: {one.entry.title} ({one.why})")
+    for line in told.report.rstrip("\n").split("\n"):
+        terminal.say(line)
+    for note in told.notes:
+        terminal.note(note)
+    if dry:
+        terminal.note("nothing was changed")
