@@ -121,7 +121,7 @@ def _at(target: Folder, parts: tuple[bytes, ...]) -> str | None:
     """The SHA-256 of a file of the project; None where there is none. Makes nothing."""
     with ExitStack() as held:
         for name in parts[:-1]:
-            fd = target.open(name)
+            fd = target.descriptor(name)
             if fd is None:
                 return None
             target = held.enter_context(
@@ -138,7 +138,7 @@ def _enter(held: ExitStack, folder: Folder, parts: tuple[bytes, ...]) -> Folder:
 
 def _digest(folder: Folder, name: bytes) -> str | None:
     digest = hashlib.sha256()
-    fd = folder.open(name)
+    fd = folder.descriptor(name)
     if fd is None:
         return None
     os.close(fd)
@@ -148,7 +148,7 @@ def _digest(folder: Folder, name: bytes) -> str | None:
 
 
 def _pieces(folder: Folder, name: bytes) -> Iterator[bytes]:
-    fd = folder.open(name)
+    fd = folder.descriptor(name)
     if fd is None:
         return
     with os.fdopen(fd, "rb") as file:
@@ -159,7 +159,7 @@ def _pieces(folder: Folder, name: bytes) -> Iterator[bytes]:
 
 
 def _mode(folder: Folder, name: bytes) -> int:
-    fd = folder.open(name)
+    fd = folder.descriptor(name)
     if fd is None:
         return _NEW_MODE
     try:

@@ -327,7 +327,7 @@ class Folder:
         with _failing(self.path):
             return os.fsdecode(name) in os.listdir(self._fd)
 
-    def open(self, name: bytes) -> int | None:
+    def descriptor(self, name: bytes) -> int | None:
         """A descriptor to read what is there of that name, whatever it is but a link; None: nothing
         is.
         """
