@@ -20,7 +20,7 @@ from savepoint.core import keys, proof, spelling, verify, verify_chain
 from savepoint.core.errors import MalformedError
 from savepoint.core.history import History
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, passed, tampered, unchecked
+from savepoint.core.verdicts import Finding, Verdict, passed, tampered, unchecked
 from savepoint.core.verify_chain import Anchor, Commits, Seen, Who
 
 if TYPE_CHECKING:
@@ -64,7 +64,17 @@ def offline(given: Proof, snapshot: bytes | None = None) -> Offline:
             found.append(_transaction(given))
     if snapshot is not None:
         found += _snapshot(given, snapshot)
-    return Offline(tuple(sorted(found, key=lambda one: int(one.rule[7:]))), read)
+    judged = sorted(map(_decided, found), key=lambda one: int(one.rule[7:]))
+    return Offline(tuple(judged), read)
+
+
+def _decided(one: Finding) -> Finding:
+    """A file does not go back and is not on its way: what would be a rollback, or still to be done,
+    in a store is a proof that does not fit together.
+    """
+    if one.verdict in (Verdict.ROLLED_BACK, Verdict.PENDING):
+        return tampered(one.rule, one.detail)
+    return one
 
 
 def _records(given: Proof) -> Finding:

@@ -6,17 +6,18 @@ import ast
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from savepoint.core import limits, record, snapshot
 from savepoint.store import trusted
 from savepoint.store.layout import Home
-from tests.conformance import verifier
+from tests.conformance import ledger_verifier, verifier
 from tests.conformance.vectors import Vector, load, members, opened
 
-SOURCE = Path(verifier.__file__).read_text(encoding="utf-8")
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def each(name: str) -> pytest.MarkDecorator:
@@ -76,15 +77,36 @@ def test_spelling(group: str, kind: str) -> None:
         assert (fitting == "ok") == (one["value"] is not None), one["text"]
 
 
-def test_verifier_is_small_and_shares_no_code() -> None:
-    assert len(SOURCE.splitlines()) <= 150
+@pytest.mark.parametrize("one", members("ledger.json"), ids=lambda one: one["name"])
+def test_ledger(one: dict[str, Any]) -> None:
+    authority, *place = (
+        verifier.key_bytes(one[name]) for name in ("authority", "genesis", "program", "account")
+    )
+    data = bytes.fromhex(one["account_data"])
+    given = (data, one["instance"], authority, *place)
+    assert verifier.outcome(ledger_verifier.account, *given) == one["expect"]
+    if one["expect"] == "ok":
+        found = ledger_verifier.account(*given)
+        assert found.hash == one["entry_hash"]
+        assert found.message(b"".join(place)).hex() == one["anchor_message"]
+
+
+@each("proof.json")
+def test_proof(vector: Vector) -> None:
+    assert ledger_verifier.proof(vector.data) == vector.expect
+
+
+@pytest.mark.parametrize(("module", "most"), [(verifier, 150), (ledger_verifier, 200)])
+def test_verifier_is_small_and_shares_no_code(module: ModuleType, most: int) -> None:
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= most
     imported = {
         (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
-        for node in ast.walk(ast.parse(SOURCE))
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    roots = {name.split(".")[0] for name in imported}
+    roots = {name.split(".")[0] for name in imported - {"tests.conformance.verifier"}}
     assert roots <= sys.stdlib_module_names | {"cryptography"}
 
 
@@ -107,6 +129,9 @@ def test_document_has_the_limits_of_the_program() -> None:
         ("frame", f"{limits.FRAME_BYTES // limits.MIB} MiB"),
         ("pack", f"takes no frame once it has {limits.PACK_BYTES // limits.MIB} MiB"),
         ("slug", f"{limits.SLUG_CHARS} characters"),
+        ("metadata of an entry", f"{limits.METADATA_BYTES} bytes"),
+        ("transaction", f"{limits.TRANSACTION_BYTES} bytes"),
+        ("proof", f"{limits.PROOF_BYTES // limits.MIB} MiB ({limits.PROOF_BYTES} bytes)"),
     ):
         assert f"| {what} | {limit}" in verifier.FORMAT
 

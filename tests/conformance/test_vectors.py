@@ -9,17 +9,22 @@ import pytest
 
 from savepoint.core import (
     chain,
+    entry,
     keys,
     packs,
+    proof,
     record,
     segments,
     snapshot,
     spelling,
     strict_json,
     verify,
+    verify_chain,
+    verify_proof,
 )
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.segments import Segment
+from savepoint.core.verdicts import Verdict, worst
 from tests.conformance.vectors import FOLDER, Vector, load, members, opened
 from tests.vectors import make
 
@@ -57,7 +62,7 @@ def test_files_are_what_the_script_makes() -> None:
 
 
 def test_every_outcome_has_vectors() -> None:
-    for name in ("record.json", "index.json", "snapshot.json"):
+    for name in ("record.json", "index.json", "snapshot.json", "proof.json"):
         assert {"ok", "tampered", "unsupported"} <= {one.expect for one in load(name)}
         names = [one.name for one in load(name)]
         assert len(names) == len(set(names))
@@ -203,17 +208,38 @@ def test_ed25519(one: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("one", members("ledger.json"), ids=lambda one: one["name"])
 def test_ledger(one: dict[str, Any]) -> None:
-    """The bytes of section 10 hang together: no code of the program reads them yet."""
-    data, told = bytes.fromhex(one["account_data"]), one["metadata"].encode()
-    assert len(data) == 465
-    assert data[209:] == told.ljust(256, b"\0")
-    assert int.from_bytes(data[22:24], "little") == len(told)
-    strict_json.parse_canonical(told)
-    hashed = keys.domain("entry") + data[4:12] + data[32:145] + told
-    assert hashlib.sha256(hashed).hexdigest() == one["entry_hash"]
-    ids = b"".join(spelling.key_bytes(one[n]) for n in ("genesis", "program", "account"))
-    message = ids + data[4:12] + data[32:145] + hashlib.sha256(told).digest()
-    assert (keys.domain("anchor") + message).hex() == one["anchor_message"]
+    data = bytes.fromhex(one["account_data"])
+    place = entry.Place(*(spelling.key_bytes(one[n]) for n in ("genesis", "program", "account")))
     authority = spelling.key_bytes(one["authority"])
-    assert keys.verifies(authority, "anchor", message, data[145:209])
-    assert data[145:209].hex() == one["signature"]
+    who = verify_chain.Who(one["instance"], authority, place.program, place.account)
+
+    def check() -> None:
+        found = entry.parse(data)
+        entry.parse_metadata(found.claim.metadata, found.claim.kind)
+        read, spelled = verify_chain.spelling_of(data, who)
+        if read is None and "bump" not in spelled.detail:
+            raise MalformedError(spelled.detail)
+        _hold(verify_chain.derived(who).result == "pass")
+        _hold(read and verify_chain.signature(read, who, place.genesis).result == "pass")
+
+    assert outcome(check) == one["expect"]
+    if one["expect"] == "ok":
+        found = entry.parse(data)
+        assert found.to_bytes() == data
+        assert found.hash == one["entry_hash"]
+        message = keys.domain("anchor") + found.claim.message(found.seq, place)
+        assert message.hex() == one["anchor_message"]
+        assert found.signature.hex() == one["signature"]
+        assert (found.claim.metadata, found.bump) == (one["metadata"].encode(), one["bump"])
+        assert found.metadata.to_bytes() == found.claim.metadata
+
+
+@each("proof.json")
+def test_proof(vector: Vector) -> None:
+    if (found := outcome(lambda: proof.parse(vector.data))) == "ok":
+        given = proof.parse(vector.data)
+        assert given.to_bytes() == vector.data
+        verdict = worst(one.verdict for one in verify_proof.offline(given).findings)
+        words = {Verdict.VERIFIED: "ok", Verdict.UNVERIFIABLE: "unchecked"}
+        found = words.get(verdict, str(verdict).lower())
+    assert found == vector.expect

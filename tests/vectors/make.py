@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from tests.vectors import (
     document_vectors,
     index_vectors,
+    ledger_vectors,
+    proof_vectors,
     record_vectors,
     signature_vectors,
     snapshot_vectors,
@@ -42,7 +44,8 @@ def files() -> dict[str, bytes]:
             "domains": signature_vectors.domain_vectors(),
         },
         "ed25519.json": {"vectors": signature_vectors.ed25519_vectors()},
-        "ledger.json": {"vectors": signature_vectors.ledger_vectors()},
+        "ledger.json": {"vectors": ledger_vectors.ledger_vectors()},
+        "proof.json": {"vectors": compacted(proof_vectors.vectors(), "whole", b"\n\n\n")},
     }
     return {name: _pretty(content) for name, content in contents.items()}
 

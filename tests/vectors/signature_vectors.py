@@ -1,9 +1,7 @@
-"""Vectors of keys, signatures and the ledger's bytes (docs/format.md, sections 8 and 10)."""
+"""Vectors of keys and signatures (docs/format.md, section 8)."""
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from typing import TYPE_CHECKING
 
 from tests.vectors import edwards
@@ -11,14 +9,10 @@ from tests.vectors.builders import (
     GABRIEL,
     ROOT_SEED,
     STRANGER,
-    ZEROS,
-    Identity,
     Members,
     base58,
     domain,
     identity,
-    sha256,
-    spell,
 )
 from tests.vectors.edwards import IDENTITY, ORDER_8, L, P, Point
 
@@ -216,66 +210,3 @@ def _scalars() -> Iterator[Members]:
     for wrong in (number + L, number + 8 * L, number | 1 << 255, number | 7 << 253, L, 2**256 - 1):
         high = commitment + wrong.to_bytes(32, "little")
         yield _vector("refused", "high_S", GABRIEL.key, high, message)
-
-
-PROGRAM = hashlib.sha256(b"a program id").digest()
-GENESIS = hashlib.sha256(b"a genesis hash").digest()
-
-
-def account_address(who: Identity, program: bytes) -> tuple[bytes, int]:
-    """The program-derived address of an instance, and its bump: the first off the curve."""
-    seeds = b"gabriel-consciousness" + hashlib.sha256(who.instance.encode()).digest() + who.key
-    for bump in range(255, -1, -1):
-        data = seeds + bytes([bump]) + program + b"ProgramDerivedAddress"
-        address = hashlib.sha256(data).digest()
-        if edwards.decoded(address) is None:
-            return address, bump
-    raise ValueError("no address off the curve")
-
-
-def ledger_vectors() -> list[Members]:
-    """Whole accounts of 465 bytes, and what is hashed and signed of them."""
-    first = _entry(1, 1, _metadata(ZEROS, "aa" * 32, 2), GABRIEL, flags=0)
-    second_metadata = _metadata(str(first["entry_hash"]), "bb" * 32, 9)
-    second = _entry(2, 1, second_metadata, GABRIEL, flags=0)
-    last = _entry(3, 3, _metadata(str(second["entry_hash"]), "cc" * 32, 10), GABRIEL, flags=1)
-    predecessor = base58(account_address(GABRIEL, PROGRAM)[0])
-    successor = _metadata(ZEROS, "dd" * 32, 1) | {"pred": predecessor}
-    entries = [first, second, last, _entry(1, 4, successor, STRANGER, flags=0)]
-    names = ("savepoint", "savepoint_after_it", "retire", "successor")
-    return [{"name": name, **one} for name, one in zip(names, entries, strict=True)]
-
-
-def _metadata(previous: str, record_hash: str, seq: int) -> Members:
-    return {"v": 1, "prev": previous, "rec": record_hash, "seq": seq}
-
-
-def _entry(seq: int, entry_type: int, metadata: Members, who: Identity, *, flags: int) -> Members:
-    account, bump = account_address(who, PROGRAM)
-    told = spell(metadata)
-    body = (
-        struct.pack("<BQ", entry_type, 1796045209 + seq)
-        + hashlib.sha256(who.instance.encode()).digest()
-        + hashlib.sha256(f"snapshot {seq}".encode()).digest()
-        + hashlib.sha1(f"commit {seq}".encode()).hexdigest().encode()  # noqa: S324  # an id of git
-    )
-    numbered = struct.pack("<Q", seq)
-    anchor = GENESIS + PROGRAM + account + numbered + body + hashlib.sha256(told).digest()
-    signature = who.sign(anchor, "anchor")
-    reserved = struct.pack(
-        "<QQBBHq", seq, 435888000 + seq, bump, flags, len(told), 1796045210 + seq
-    )
-    data = b"\xef\xbb\xbf\x01" + reserved + body + signature + told.ljust(256, b"\x00")
-    return {
-        "instance": who.instance,
-        "authority": base58(who.key),
-        "program": base58(PROGRAM),
-        "genesis": base58(GENESIS),
-        "account": base58(account),
-        "bump": bump,
-        "metadata": told.decode(),
-        "account_data": data.hex(),
-        "entry_hash": sha256(domain("entry") + numbered + body + told),
-        "anchor_message": (domain("anchor") + anchor).hex(),
-        "signature": signature.hex(),
-    }
