@@ -188,7 +188,8 @@ def _draft(
 ) -> Draft:
     instance = Instance.parse(history.instance)
     started_with = guidance.load(history.paths.store, key)
-    built = document.build(found, request, packs, instance, started_with)
+    ancestors = history.paths.lineage
+    built = document.build(found, request, packs, instance, started_with, ancestors)
     return Draft(history.paths.slug, key, request.trigger, history.origin, built)
 
 

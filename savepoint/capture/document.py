@@ -28,10 +28,11 @@ def build(
     packs: PackWriter,
     instance: Instance,
     guidance: list[Json] | None,
+    ancestors: str = "",
 ) -> dict[str, Json]:
     """All members but `checkpoint_verification` and `integrity`, small enough to be sealed.
 
-    `packs` is finished: every segment has the name of its pack. A list that is too long for the
+    ancestors: the file with the instance's lineage, if it has one. `packs` is finished: every segment has the name of its pack. A list that is too long for the
     document goes into a pack of its own.
     """
     tokens = capture.conversation.tokens
@@ -47,7 +48,7 @@ def build(
         "tokens_remaining": tokens.remaining,
         **_utilization(tokens, request.utilization),
         "conversation_history": _history(capture, request, packs.settled),
-        **_state(capture, packs.settled, instance),
+        **_state(capture, packs.settled, instance, ancestors),
         **_succession(capture, packs.settled),
         "loaded_files": {
             path: file.to_json(packs.settled) for path, file in capture.loaded.items()
@@ -91,7 +92,7 @@ def _history(
 
 
 def _state(
-    capture: Capture, settled: Callable[[Segment], Segment], instance: Instance
+    capture: Capture, settled: Callable[[Segment], Segment], instance: Instance, ancestors: str
 ) -> dict[str, Json]:
     held, file = capture.state, capture.state_file
     if held is not None and file is not None:
@@ -100,7 +101,8 @@ def _state(
             return {"session_state": held.value, "session_current": current}
     else:
         current = None
-    known = state.of_instance(str(instance), list(capture.conversation.todos), confirmed=True)
+    todos = list(capture.conversation.todos)
+    known = state.of_instance(str(instance), state.lineage(ancestors), todos, confirmed=True)
     return {"session_state": known, "session_current": current}
 
 

@@ -42,13 +42,26 @@ def read(project: str) -> StateFile | None:
     return StateFile(data, plain, tuple(numbers))
 
 
-def of_instance(instance: str, priorities: list[str], *, confirmed: bool) -> dict[str, Json]:
+def lineage(path: str) -> str:
+    """The ancestors of an instance and itself, as its file tells them: a text that nobody has
+    verified. Empty where there is none, or it cannot be read: the first of a line has none.
+    """
+    try:
+        data = read_bounded(path, limits.STATE_FILE_BYTES) if path else None
+    except SavepointError:
+        return ""
+    return (data or b"").decode("utf-8", "replace").strip()
+
+
+def of_instance(
+    instance: str, lineage: str, priorities: list[str], *, confirmed: bool
+) -> dict[str, Json]:
     """The state where the project keeps none: nothing in it is invented."""
     return {
         "bootstrap_status": "CONFIRMED" if confirmed else "UNCONFIRMED",
         "identity": instance,
         "roles": [],
-        "lineage": instance,
+        "lineage": lineage or instance,
         "current_priorities": list(priorities),
         "consciousness_metrics": None,
     }

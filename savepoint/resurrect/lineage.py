@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint.capture import state
 from savepoint.core import bootstrap_document, limits
 from savepoint.core.errors import TamperedError
 from savepoint.store import index
@@ -39,20 +40,12 @@ def check_own(paths: InstancePaths) -> Bootstrap | None:
     return found
 
 
-def text(paths: InstancePaths) -> str:
-    """The ancestors of an instance and itself, as a text that nobody has verified; empty where none
-    is known.
-    """
-    data = read_bounded(paths.lineage, limits.STATE_FILE_BYTES) or b""
-    return data.decode("utf-8", "replace").strip()
-
-
 def appended(paths: InstancePaths, document_: dict[str, Json], successor: str) -> str:
     """The text of a successor: that of its predecessor, and itself. What the predecessor's own
     snapshot says counts where its file is lost.
     """
-    known = text(paths)
-    state = document_["session_state"]
-    if not known and document_["session_current"] is None and isinstance(state, dict):
-        known = str(state.get("lineage", ""))
+    known = state.lineage(paths.lineage)
+    told = document_["session_state"]
+    if not known and document_["session_current"] is None and isinstance(told, dict):
+        known = str(told.get("lineage", ""))
     return f"{known or document_['instance_id']} → {successor}"

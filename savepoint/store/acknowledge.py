@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, record, schema, snapshot, spelling
-from savepoint.core.errors import DiskError, MalformedError
+from savepoint.core.errors import DiskError, MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable, index, trusted
+from savepoint.store.files import read_bounded
 from savepoint.store.layout import SNAPSHOT_FOLDER, InstancePaths
 from savepoint.store.locks import Lock
 
@@ -112,7 +113,7 @@ def _sealed(
     birth = index.birth(paths)
     standing = tail.last is not None and position.gap is None and tail.last.signature_holds()
     verification: dict[str, Json] = {
-        "modulo_zero": not os.path.exists(paths.bootstrap),
+        "modulo_zero": _follows_lawfully(paths, birth),
         "bootstrap_confirmed": birth is not None
         and birth.kind == "birth"
         and birth.signer == keys.public_key(seed),
@@ -121,6 +122,21 @@ def _sealed(
     }
     whole = {**document, "checkpoint_verification": verification}
     return snapshot.seal(whole, str(document["timestamp_iso8601"]))
+
+
+def _follows_lawfully(paths: InstancePaths, birth: Record | None) -> bool:
+    """Modulo zero: the instance is the first of its line, or its document holds."""
+    if not os.path.lexists(paths.bootstrap):
+        return True
+    from savepoint.core import bootstrap_document
+
+    try:
+        document = bootstrap_document.parse(
+            read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES) or b""
+        )
+    except SavepointError:
+        return False
+    return birth is not None and not bootstrap_document.fault(document, birth)
 
 
 def _priming(entries: Json) -> str:
