@@ -32,8 +32,8 @@ def build(
 ) -> dict[str, Json]:
     """All members but `checkpoint_verification` and `integrity`, small enough to be sealed.
 
-    ancestors: the file with the instance's lineage, if it has one. `packs` is finished: every segment has the name of its pack. A list that is too long for the
-    document goes into a pack of its own.
+    `packs` is finished: every segment has the name of its pack. A list that is too long for the
+    document goes into a pack of its own. ancestors: the file with the lineage, if there is one.
     """
     tokens = capture.conversation.tokens
     document: dict[str, Json] = {
