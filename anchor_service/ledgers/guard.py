@@ -16,7 +16,8 @@ import httpx2
 from solana.rpc.async_api import AsyncClient
 
 from savepoint.core import limits
-from savepoint.core.errors import LedgerUnreachableError
+from savepoint.core.errors import LedgerUnreachableError, MalformedError
+from savepoint.core.strict_json import check_depth
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
@@ -96,8 +97,9 @@ async def _bounded(reply: httpx2.Response) -> bytes:
 
 def _check_id(body: bytes, question: bytes) -> None:
     try:
+        check_depth(body)  # before any parser, the client's own included, recurses into it
         reply = json.loads(body)
-    except (ValueError, RecursionError):
+    except (ValueError, MalformedError):
         raise LedgerUnreachableError("answers with what is no JSON") from None
     if not isinstance(reply, dict) or reply.get("id") != json.loads(question)["id"]:
         raise LedgerUnreachableError("answers another question than the one that was asked")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import threading
 import weakref
 from typing import TYPE_CHECKING, TypeVar
 
@@ -157,9 +158,16 @@ class RpcLedger:
 
 
 def _close(runner: asyncio.Runner, endpoints: Endpoints) -> None:
-    """When nobody has the ledger any more."""
-    runner.run(endpoints.close())
-    runner.close()
+    """When nobody has the ledger any more. Where that is noticed, another loop may be running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        runner.run(endpoints.close())
+        runner.close()
+    else:
+        aside = threading.Thread(target=_close, args=(runner, endpoints))
+        aside.start()
+        aside.join()
 
 
 def _accounts(

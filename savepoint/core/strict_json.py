@@ -43,7 +43,7 @@ def parse(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Json:
         text = data.decode("utf-8")
     except UnicodeDecodeError as failure:
         raise MalformedError(f"JSON is not UTF-8 at byte {failure.start}") from failure
-    _check_depth(data)
+    check_depth(data)
     try:
         value: Json = _DECODER.decode(text)
     except (json.JSONDecodeError, RecursionError) as failure:
@@ -61,7 +61,7 @@ def parse_canonical(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Js
     return value
 
 
-def _check_depth(data: bytes) -> None:
+def check_depth(data: bytes) -> None:
     """Refuse deep nesting before the recursive parser sees it: what is left without strings and
     without all that is no bracket is walked (a fault of deep input is a crash in other parsers).
 
