@@ -9,8 +9,12 @@ _INTERRUPTED = 130  # exit code
 
 
 def main() -> NoReturn:
-    """The program."""
+    """The program. Status lines come after each answer of an agent: they start without typer."""
     try:
+        if sys.argv[1:2] == ["statusline"]:
+            from savepoint.cli import statusline
+
+            statusline.main(sys.argv[2:])
         from savepoint.cli.main import main as run
 
         run()

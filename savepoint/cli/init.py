@@ -86,6 +86,8 @@ def init(
     at = place.find(where)
     others = _use_remote(at, remote) if remote else []
     caught, lost = ([], 0) if begun.moved else _catch_up(at)
+    if begun.what == "adopted":
+        caught += _bring_along(at)
     if as_json:
         terminal.document(_document(at, begun, caught, lost))
     else:
@@ -220,6 +222,17 @@ def _catch_up(at: place.Place) -> tuple[list[Json], int]:
         if saved is not None:
             caught.append(saved.record.seq)
     return caught, lost
+
+
+def _bring_along(at: place.Place) -> list[Json]:
+    """Save here the sessions of the folder that a store was made for meanwhile, or none had."""
+    from savepoint.cli import sweep
+
+    found = [sweep.save(one) for one in sweep.sessions(place.around().config_dir, at.folder)]
+    for one in found:
+        if one.error:
+            terminal.note(f"session {one.session.id} is not caught up: {one.error}")
+    return [one.seq for one in found if one.seq is not None]
 
 
 def _document(at: place.Place, begun: _Begun, caught: list[Json], lost: int) -> dict[str, Json]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable
@@ -23,6 +24,11 @@ from savepoint.store.lines import lines_from, session_member
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
+_BEGINNING_BYTES = 1024
+_BEGINNING = late(
+    rb'\{"v":1,"prefix_check":"[a-z]+","instance":"([a-z0-9-]+)","seq":([0-9]{1,18}),'
+    rb'"record":"[0-9a-f]*","signature":"[0-9a-f]*","offset":[0-9]+,"saved_at":([0-9]{1,18}),'
+)
 FULL, TAIL, AUDITED = "full", "tail", "audited"  # how much of a transcript was hashed
 RECENT_SESSIONS = 64  # caches looked through for one that holds the same transcript file
 
@@ -159,6 +165,22 @@ def is_unaudited(store: Store, key: str) -> bool:
     """Is it one of those? Only the head of its cache is read: it can be long."""
     head = dump({"v": 1, "prefix_check": TAIL})[:-1] + b","
     return _head(store.session(key), len(head)) == head
+
+
+class Head(NamedTuple):
+    """What the beginning of a cache tells, without reading all of it: it can be long."""
+
+    instance: str  # slug
+    seq: int
+    saved_at: int  # Unix seconds
+
+
+def head(store: Store, key: str) -> Head | None:
+    """Of the session's last savepoint, as its cache says; not compared with the index."""
+    found = _BEGINNING.match(_head(store.session(key), _BEGINNING_BYTES))
+    if found is None:
+        return None
+    return Head(found[1].decode("ascii"), int(found[2]), int(found[3]))
 
 
 def _head(path: str, size: int) -> bytes:

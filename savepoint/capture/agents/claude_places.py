@@ -14,7 +14,7 @@ from savepoint.core.patterns import late
 from savepoint.store.files import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from savepoint.capture.agents.adapter import Fold
 
@@ -66,8 +66,26 @@ def written(config_dir: str, project_dir: str) -> list[tuple[int, str]]:
     """When each transcript in the project's folder was last written, in ns, and its path. Another
     project may have a folder of that name: `is_session_of` tells.
     """
+    return _written_in(project_folders(config_dir, project_dir))
+
+
+def all_written(config_dir: str) -> list[tuple[int, str]]:
+    """The same of all projects."""
+    return _written_in(_all_folders(config_dir))
+
+
+def begun_in(path: str) -> str | None:
+    """The folder in which the session of a transcript was begun; None where it has no messages, or
+    does not tell.
+    """
+    if not _has_messages(path):
+        return None
+    return _first_cwd(_beginning(path, limits.SEGMENT_SOFT_BYTES))
+
+
+def _written_in(folders: Iterable[str]) -> list[tuple[int, str]]:
     found = []
-    for folder in project_folders(config_dir, project_dir):
+    for folder in folders:
         for entry in _entries(folder):
             name, ending = os.path.splitext(entry.name)
             if (
