@@ -23,6 +23,7 @@ from savepoint.cli import (
     show,
     status,
     succession,
+    sweep,
     sync,
     terminal,
     verify,
@@ -50,6 +51,7 @@ app.command("export")(export.export)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("sync")(sync.sync)
+app.command("sweep")(sweep.sweep)
 app.command("worker")(worker.worker)
 app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
