@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from savepoint.core import keys
 from savepoint.core.errors import MalformedError
+from tests.conformance.vectors import members
 from tests.core import examples
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ ACCEPTED_BY_SOLANA = {
 }
 # Their rule: any other flag than a part of small order is a reason to refuse.
 ALLOWED_FLAGS = {"low_order_component_A", "low_order_component_R"}
+CCTV_FLAGS = {
+    *ALLOWED_FLAGS,
+    *("low_order_A", "low_order_R", "low_order_residue"),
+    *("non_canonical_A", "non_canonical_R", "reencoded_k"),
+}
 
 
 def test_verdicts_are_those_of_solana(shared: Path) -> None:
@@ -43,7 +49,30 @@ def test_verdicts_are_those_of_solana(shared: Path) -> None:
             accepted.add(one["number"])
         allowed = set(one["flags"] or ()) <= ALLOWED_FLAGS
         assert allowed == (one["number"] in accepted), one
+        assert _solana_accepts(key, one["msg"].encode(), signature) == allowed, one
     assert accepted == ACCEPTED_BY_SOLANA
+
+
+def test_our_own_vectors_have_every_flag_and_the_verdicts_of_solana() -> None:
+    """They stand for the 914 where those are not at hand."""
+    own = members("ed25519.json")
+    assert {flag for one in own for flag in one["flags"]} == CCTV_FLAGS | {"high_S", "wrong"}
+    for one in own:
+        key, message, signature = (bytes.fromhex(one[n]) for n in ("key", "message", "signature"))
+        if len(key) == 32 and len(signature) == 64:
+            assert _solana_accepts(key, message, signature) == (one["expect"] == "ok"), one
+
+
+def test_every_flag_of_the_914_is_known(shared: Path) -> None:
+    vectors = json.loads((shared / "vectors" / "ed25519vectors.json").read_bytes())
+    assert {flag for one in vectors for flag in one["flags"] or ()} == CCTV_FLAGS
+
+
+def _solana_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
+    from solders.pubkey import Pubkey
+    from solders.signature import Signature
+
+    return Signature(signature).verify(Pubkey(key), message)
 
 
 @given(st.binary(min_size=32, max_size=32), st.binary(min_size=16, max_size=16), st.text())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core import verify, verify_chain, verify_git
+from savepoint.core import verify, verify_chain, verify_git, verify_proof
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,6 +20,7 @@ LISTS = [
     (verify, verify.LOCAL_RULES),
     (verify_git, verify_git.GIT_RULES),
     (verify_chain, verify_chain.CHAIN_RULES),
+    (verify_proof, verify_proof.PROOF_RULES),
 ]
 
 
