@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import UsageError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 DECISION, OBSERVATION = "decision", "observation"
 INDENT = "     "
 WHY_MARK = " — Why: "
+_IDS_KEPT = 512  # of entries that were asked for last: each is asked for some twenty times
 
 
 class Entry(NamedTuple):
@@ -44,8 +46,7 @@ class Entry(NamedTuple):
     @property
     def id(self) -> str:
         """SHA-256 of type, title and Why, in hex: what stays when all else is compressed."""
-        parts = (self.kind, self.title, self.why)
-        return hashlib.sha256(b"\0".join(map(to_bytes, parts))).hexdigest()
+        return _id(self.kind, self.title, self.why)
 
     @property
     def text(self) -> str:
@@ -170,6 +171,11 @@ def to_bytes(text: str) -> bytes:
 def to_text(data: bytes) -> str:
     """The inverse of `to_bytes`, for any bytes."""
     return data.decode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=_IDS_KEPT)
+def _id(kind: str, title: str, why: str) -> str:
+    return hashlib.sha256(b"\0".join(map(to_bytes, (kind, title, why)))).hexdigest()
 
 
 def _header(line: str) -> tuple[Entry, str, bool] | None:

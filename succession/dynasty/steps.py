@@ -138,12 +138,20 @@ def compress_dusk(work: Work) -> Work:
 
 def day_to_dusk(work: Work) -> Work:
     """Step 3: the outgoing Day by type and score; then the limits."""
-    work = work._replace(epithet=epithet.of(work.day))
     known = {one.id: one for layer in work.layers for one in layer}
     known |= {one.entry.id: one.entry for one in work.gone}
-    for one in work.day:
-        work = _retire_copy(work, one, known[one.id]) if one.id in known else _retire(work, one)
-    return _within_limits(work, frozenset(known))
+    fates = [_fate(one, known.get(one.id), work.meta.lives) for one in work.day]
+    entered = tuple(placed for placed, move in fates if move.target == "Layer 1")
+    fresh = frozenset(one.id for one in entered)
+    rest = [tuple(one for one in layer if one.id not in fresh) for layer in work.layers]
+    buried = [placed for placed, move in fates if move.target == LINEAGE]
+    work = work._replace(
+        layers=((*rest[0], *entered), rest[1], rest[2]),
+        moves=(*work.moves, *(move for _, move in fates)),
+        fresh=fresh,
+        epithet=epithet.of(work.day),
+    )
+    return _within_limits(_bury(work, buried, from_dusk=False), frozenset(known))
 
 
 def dawn_to_day(work: Work) -> Work:
@@ -301,25 +309,21 @@ def _whole(work: Work, one: Entry) -> Entry:
     return one._replace(body=original.body) if original else one
 
 
-def _retire(work: Work, one: Entry) -> Work:
-    """A Day entry into Layer 1, or into the lineage: an observation that nobody referenced."""
-    decree = one.decree or is_decree(one, work.meta.lives)
-    if one.kind == OBSERVATION and not one.ref and not decree:
-        move = Move(one, "Day", LINEAGE, "an observation without a reference")
-        return _bury(work._replace(moves=(*work.moves, move)), [one], from_dusk=False)
-    why = "a decree, as written" if decree else f"score {one.ref}"
-    return _enter(work, compress.for_layer1(one._replace(decree=decree)), "Day", why)
-
-
-def _retire_copy(work: Work, one: Entry, original: Entry) -> Work:
-    """A copy of a Dusk entry: referenced, it takes its original's place; else it goes."""
-    if one.ref and not original.decree:
-        rest = [tuple(other for other in layer if other.id != one.id) for layer in work.layers]
-        work = work._replace(layers=(rest[0], rest[1], rest[2]))
+def _fate(one: Entry, original: Entry | None, lives: dict[str, Life]) -> tuple[Entry, Move]:
+    """What becomes of an entry of Day, and as what it is placed. original: what it is a copy of; a
+    copy that was referenced takes its place, and any other goes.
+    """
+    if original is not None:
+        if not one.ref or original.decree:
+            why = "its original is a decree" if original.decree else "a copy without a reference"
+            return one, Move(one, "Day", "dropped", why)
         placed = compress.for_layer1(one._replace(candidate=original.candidate))
-        return _enter(work, placed, "Day", f"score {one.ref}: takes its original's place")
-    why = "its original is a decree" if original.decree else "a copy without a reference"
-    return work._replace(moves=(*work.moves, Move(one, "Day", "dropped", why)))
+        return placed, Move(one, "Day", "Layer 1", f"score {one.ref}: in its original's place")
+    decree = one.decree or is_decree(one, lives)
+    if one.kind == OBSERVATION and not one.ref and not decree:
+        return one, Move(one, "Day", LINEAGE, "an observation without a reference")
+    why = "a decree, as written" if decree else f"score {one.ref}"
+    return compress.for_layer1(one._replace(decree=decree)), Move(one, "Day", "Layer 1", why)
 
 
 def _within_limits(work: Work, old: frozenset[str]) -> Work:
@@ -338,15 +342,6 @@ def _within_limits(work: Work, old: frozenset[str]) -> Work:
     )
     young = [one.entry for one in over if one.entry not in dead]
     return _settle(_bury(_bury(work, dead, from_dusk=True), young, from_dusk=False))
-
-
-def _enter(work: Work, one: Entry, source: str, why: str) -> Work:
-    first, second, third = work.layers
-    return work._replace(
-        layers=((*first, one), second, third),
-        moves=(*work.moves, Move(one, source, "Layer 1", why)),
-        fresh=work.fresh | {one.id},
-    )
 
 
 def _settle(work: Work) -> Work:

@@ -1,0 +1,176 @@
+"""The log of threads on disk: read whole and checked under its lock, appended to, never rewritten.
+
+handoff/log.jsonl                       registry and ledger
+handoff/<thread>/<N>/{handoff.md,receipt.json}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from savepoint.core import limits
+from savepoint.core.errors import HandoffError, RolledBackError, TamperedError
+from savepoint.core.handoff_log import Chain, make
+from savepoint.store import durable, index, savepoints, trusted
+from savepoint.store.files import read_bounded
+from savepoint.store.locks import Lock
+from succession.handoff.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from savepoint.core.handoff_log import Author, Draft, Entry
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import Store
+
+FOLDER = "handoff"  # of a store
+LOCK = ".lock"
+LOG = "log.jsonl"
+_HINT = "the newest savepoint's handoff_state has it as it was: `savepoint resurrect --only memory`"
+
+
+class Log:
+    """The log, held while nobody else changes it."""
+
+    def __init__(self, store: Store, chain: Chain, size: int) -> None:
+        self.store = store
+        self.entries = chain.entries
+        self.ledger = _folded(chain.entries)
+        self._next = chain.next
+        self._size = size  # bytes of the file
+
+    def add(self, author: Author, now: int, drafts: Sequence[Draft]) -> list[Entry]:
+        """Append lines, all of them or, after a kill, so many of the first.
+
+        Raises HandoffError (the state does not allow one: none is written), MalformedError,
+        DiskError.
+        """
+        made: list[Entry] = []
+        for draft in drafts:
+            seq, prev = (made[-1].seq + 1, made[-1].hash) if made else self._next
+            one = make(author, now, seq, prev, draft)
+            self.ledger.apply(one)
+            made.append(one)
+        data = b"".join(one.line + b"\n" for one in made)
+        path = _path(self.store)
+        if self._size + len(data) > limits.HANDOFF_LOG_BYTES:
+            raise HandoffError(f"{path} is full", hint="")
+        durable.append(path, data, size=self._size)
+        self._size += len(data)
+        self.entries += made
+        self._next = (made[-1].seq + 1, made[-1].hash)
+        _raise_trusted(self.store, made[-1])
+        return made
+
+    @property
+    def head(self) -> dict[str, Json]:
+        """Sequence and hash of the last line."""
+        last = self.entries[-1]
+        return {"seq": last.seq, "record": last.hash}
+
+
+@contextmanager
+def opened(store: Store, deadline: float, *, make_it: bool = False) -> Iterator[Log]:
+    """The log of a store. deadline: of time.monotonic(). make_it: one begins where there is none.
+
+    A torn tail is set aside, as that of an index is. Raises HandoffError (there is none),
+    TamperedError, RolledBackError, UnsupportedFormatError, BusyError, DiskError.
+    """
+    folder = folder_of(store)
+    if make_it:
+        durable.make_directories(folder)
+    elif not os.path.isdir(folder):
+        hint = "`savepoint handoff thread TITLE` opens one"
+        raise HandoffError("this project has no threads", hint=hint)
+    with Lock(os.path.join(folder, LOCK), deadline):
+        data = _bytes(store)
+        chain = _checked(store, data)
+        size = _settle(store, chain, data)
+        yield Log(store, chain, size)
+
+
+def read(store: Store) -> Ledger | None:
+    """What the log says, without its lock: for those who only look. None where there is none.
+
+    Raises as `opened`.
+    """
+    if not is_there(store):
+        return None
+    return _folded(_checked(store, _bytes(store)).entries)
+
+
+def is_there(store: Store) -> bool:
+    """Has a thread ever been opened here?"""
+    return os.path.isfile(_path(store))
+
+
+def folder_of(store: Store) -> str:
+    """Where the threads of a store are."""
+    return os.path.join(store.path, FOLDER)
+
+
+def _path(store: Store) -> str:
+    return os.path.join(folder_of(store), LOG)
+
+
+def _bytes(store: Store) -> bytes:
+    return read_bounded(_path(store), limits.HANDOFF_LOG_BYTES) or b""
+
+
+def _checked(store: Store, data: bytes) -> Chain:
+    """The log's lines, each of them good, by a key of this store, and as many as were ever seen."""
+    chain = Chain(data)
+    if chain.fault is not None:
+        if chain.fault.exit_code == TamperedError.exit_code:
+            raise TamperedError(chain.fault.message, hint=_HINT)
+        raise chain.fault
+    known = {birth.signer for one in savepoints.instances(store) if (birth := index.birth(one))}
+    for one in chain.entries:
+        if one.signer not in known:
+            raise TamperedError(f"record {one.seq} of {_path(store)}: no instance has its key")
+    head = trusted.load(store.instance(FOLDER))
+    if head is not None and head.seq:
+        seen = chain.entries[head.seq - 1 : head.seq]
+        if not seen:
+            why = f"{_path(store)} ends before record {head.seq}, which was there"
+            raise RolledBackError(why, hint=_HINT)
+        if seen[0].hash != head.record:
+            raise TamperedError(f"record {head.seq} of {_path(store)} is another than it was")
+    return chain
+
+
+def _folded(entries: Sequence[Entry]) -> Ledger:
+    ledger = Ledger()
+    for one in entries:
+        try:
+            ledger.apply(one)
+        except HandoffError as failure:
+            raise TamperedError(f"record {one.seq} of the log: {failure.message}") from None
+    return ledger
+
+
+def _settle(store: Store, chain: Chain, data: bytes) -> int:
+    """Finish or set aside what stands behind the last LF; the size of the file then."""
+    path, size = _path(store), len(data)
+    if chain.torn:
+        aside = f"{path}.torn-{hashlib.sha256(chain.torn).hexdigest()[:16]}"
+        durable.create_exclusive(aside, chain.torn)
+        durable.truncate(path, size - len(chain.torn))
+        return size - len(chain.torn)
+    if data and not data.endswith(b"\n"):
+        durable.append(path, b"\n", size=size)
+        return size + 1
+    return size
+
+
+def _raise_trusted(store: Store, last: Entry) -> None:
+    """After the line: the head may lag, never lead. Its name is that of no instance: theirs end in
+    the digits of a key.
+    """
+    paths = store.instance(FOLDER)
+    head = trusted.load(paths) or trusted.first(0, last.prev, recreated=False)
+    trusted.make_folder(paths)
+    head.raised(last.seq, last.hash).save(paths)
