@@ -6,6 +6,8 @@
     ├── OutputExistsError         1   a file that differs stands where we would write
     ├── SelectorError             1   no savepoint, file or session answers to that name
     ├── SettingsError             1   the agent's settings are not such that we may change them
+    ├── HandoffError              1   what threads owe does not allow that, as things stand
+    │   └── BoundaryError         1   a thread cannot be handed off now
     ├── CommitError               1   saved, but not committed to git; the next run does it
     ├── NoStoreError             10   no store for this folder
     ├── BusyError                11   another savepoint process holds the lock
@@ -87,6 +89,18 @@ class SettingsError(SavepointError):
     """The agent's settings cannot be read, or not be changed without harm; they are untouched."""
 
     default_hint = "nothing was changed; put that right, then run the same again"
+
+
+class HandoffError(SavepointError):
+    """The ledger of threads does not allow it; nothing was written."""
+
+    default_hint = "`savepoint handoff status` shows what each thread owes"
+
+
+class BoundaryError(HandoffError):
+    """In the middle of something: what would be cut off is named in the message."""
+
+    default_hint = "`savepoint handoff ready` lists what is in the way, with its evidence"
 
 
 class CommitError(SavepointError):

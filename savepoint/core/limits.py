@@ -189,3 +189,14 @@ ENTRY_UNITS = 15_000  # compute units asked for by an entry; measured: below 4,0
 FIRST_ENTRY_UNITS = 25_000  # … and, with its account to be made, below 8,000
 PAYER_RESERVE_LAMPORTS = 2_000_000  # with so much left, the rent of a payer's account is no matter
 SPEND_SECONDS = 24 * 3600  # what may be spent is counted over so long
+
+# handoff
+HANDOFF_LOG_BYTES = 64 * MIB  # bytes of the log of threads
+HANDOFF_TEXT_BYTES = 4 * KIB  # bytes of what an item, a reason or an evidence says
+HANDOFF_TURN_BYTES = 32 * MIB  # of a transcript's end, in which a turn that goes on is looked for
+HANDOFF_TURNS = 3  # turns at the end of a session whose questions and offers are candidates
+HANDOFF_CANDIDATES = 1000  # candidates of one kind; the rest is one that counts them
+HANDOFF_BOUND_BYTES = 4 * MIB  # bytes of a file whose row is re-pointed
+HANDOFF_COMMAND_SECONDS = 10.0  # for one command of a pair that sets, or reads back, a binding
+HANDOFF_ANSWER_BYTES = 4 * KIB  # bytes read of what such a command prints
+HANDOFF_STOP_BYTES = 64 * KIB  # bytes kept of what a Stop says is running
