@@ -9,6 +9,7 @@ import typer
 
 from savepoint.capture import surroundings
 from savepoint.cli import (
+    agent_checks,
     git_checks,
     hook_checks,
     ledger_checks,
@@ -29,11 +30,9 @@ _COLOURS = {"warn": "yellow", "fail": "red"}
 def doctor(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Check the set-up, and say what to do about what is wrong."""
     where = place.folder(project)
-    found = [
-        *machine_checks.run(place.home()),
-        *hook_checks.run(surroundings.config_dir(os.environ), where),
-        *_of_the_store(where),
-    ]
+    hooks = hook_checks.run(surroundings.config_dir(os.environ), where)
+    runs = any(one.name == "agent" and one.result == "ok" for one in hooks)
+    found = [*machine_checks.run(place.home()), *hooks, *_of_the_store(where, installed=runs)]
     if as_json:
         terminal.document({"checks": [one.to_json() for one in found]})
     else:
@@ -43,14 +42,20 @@ def doctor(as_json: options.AsJson = False, project: options.Project = ".") -> N
         raise typer.Exit(1)
 
 
-def _of_the_store(where: str) -> list[Check]:
+def _of_the_store(where: str, *, installed: bool) -> list[Check]:
     try:
         at = place.find(where)
     except NoStoreError:
         return store_checks.without(place.home(), where)
     except SavepointError as failure:
         return [store_checks.broken(failure)]
-    return [*store_checks.run(place.home(), at), *git_checks.run(at), *ledger_checks.run(at)]
+    agent = agent_checks.run(surroundings.config_dir(os.environ), where, at, installed=installed)
+    return [
+        *store_checks.run(place.home(), at),
+        *agent,
+        *git_checks.run(at),
+        *ledger_checks.run(at),
+    ]
 
 
 def _print(one: Check) -> None:

@@ -7,13 +7,16 @@ import os
 import shlex
 from typing import Any, NamedTuple
 
+from savepoint.cli import agent_checks
 from savepoint.cli.checks import Check, fail, good, warn
 
-EVENTS = ("PreCompact", "SessionStart", "Stop", "SessionEnd", "PostCompact")  # as hook.py knows
+EVENTS = ("PreCompact", "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")  # that save
+QUIET = ("PostCompact", "SubagentStop")  # at which hook.py does nothing
 _HOOK = "savepoint-hook"
 _PROGRAMS = (_HOOK, "precompact-hook.sh", "precompact_skill.py")
 _SETTINGS = ("settings.json", "settings.local.json")  # of a project, below .claude
 _CORRECT = "correct it there: until then nothing is saved by it"
+_INSTALL = "`savepoint install claude-code` puts it right: until then nothing is saved by it"
 
 
 class Entry(NamedTuple):
@@ -36,7 +39,9 @@ def run(config_dir: str, project: str) -> list[Check]:
 
 
 def _absent(file: str) -> list[Check]:
-    todo = f"add the hook to {file}, as the README shows: until then only `savepoint create` saves"
+    if agent_checks.has_plugin(os.path.dirname(file)):
+        return [good("agent", "the plugin runs the hook")]
+    todo = "run `savepoint install claude-code`: until then only `savepoint create` saves"
     return [warn("agent", f"no settings of the agent name {_HOOK}", todo)]
 
 
@@ -45,8 +50,8 @@ def _judged(entries: list[Entry]) -> list[Check]:
     for one in entries:
         where = f"{one.file}: {one.event}"
         if one.missing:
-            found.append(fail("agent", f"{where}: {one.missing[0]} is not there", _CORRECT))
-        elif one.told is not None and one.told not in EVENTS:
+            found.append(fail("agent", f"{where}: {one.missing[0]} is not there", _INSTALL))
+        elif one.told is not None and one.told not in (*EVENTS, *QUIET):
             what = f"there is no event {one.told!r}" if one.told else "no event is named"
             found.append(fail("agent", f"{where}: {what}", _CORRECT))
     if found or not entries:
@@ -54,7 +59,7 @@ def _judged(entries: list[Entry]) -> list[Check]:
     events = list(dict.fromkeys(one.event for one in entries))
     if EVENTS[0] not in events:
         detail = f"the hook is run at {', '.join(events)} only"
-        return [warn("agent", detail, f"add it for {EVENTS[0]}, as the README shows")]
+        return [warn("agent", detail, f"`savepoint install claude-code` adds {EVENTS[0]}")]
     return [good("agent", f"runs the hook at {', '.join(events)}")]
 
 

@@ -131,7 +131,7 @@ def test_no_hook_in_the_settings(cli: Scene) -> None:
     Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json").unlink()
     code, checks = look(cli)
     assert (code, checks["agent"]["result"]) == (0, "warn")
-    assert "settings.json" in checks["agent"]["todo"]
+    assert "savepoint install claude-code" in checks["agent"]["todo"]
     settle("echo hello")
     assert look(cli)[1]["agent"]["result"] == "warn"
     settle(f"{Path(sys.executable).parent}/savepoint-hook Stop", event="Stop")
@@ -195,7 +195,7 @@ def test_settings_of_another_shape_name_no_hook(cli: Scene, content: str) -> Non
 def test_the_events_that_doctor_knows_are_those_of_the_hook() -> None:
     probe = "from savepoint import hook; print(*hook.SECONDS, *hook.IGNORED)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == set(hook_checks.EVENTS)
+    assert set(done.stdout.split()) == {*hook_checks.EVENTS, *hook_checks.QUIET}
 
 
 def test_a_misspelt_event_that_was_fired(cli: Scene) -> None:
