@@ -94,10 +94,12 @@ class Validator:
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end and self._process.poll() is None:
             try:
-                if self.ask("getHealth") == "ok" and self.ask("getSlot") > 1:
+                slot = self.ask("getSlot", {"commitment": "confirmed"})
+                if self.ask("getHealth") == "ok" and slot > 1:
                     return True
             except (OSError, ValueError, KeyError):
-                pass  # the port answers a second before there is anything to say
+                pass  # the port answers a second before there is anything to say; started again,
+                # it is "ok" and confirms nothing yet, with accounts as old as its snapshot
             time.sleep(0.1)
         return False
 
