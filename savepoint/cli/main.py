@@ -19,6 +19,7 @@ from savepoint.cli import (
     keys,
     ledger,
     proof,
+    resurrect,
     serving,
     show,
     status,
@@ -47,6 +48,7 @@ app.command("show")(show.show)
 app.command("status")(status.status)
 app.command("verify")(verify.verify)
 app.command("fsck")(fsck.fsck)
+app.command("resurrect")(resurrect.resurrect)
 app.command("export")(export.export)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
