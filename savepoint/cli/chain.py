@@ -45,7 +45,8 @@ def verify(
     from anchor_service import witness
 
     choice = wanted.ledger or config.ledger
-    program = key("--program", wanted.program or config.program or "")
+    known = program_of(config, choice)
+    program = key("--program", wanted.program) or known
     account = key("--account", wanted.account)
     if choice is None:
         return witness.off(report, None, "not configured")
@@ -58,14 +59,13 @@ def verify(
         shown = ledger_config.name_of(choice) or ""
         reason = f"{shown} was not asked: {witness.last_contact(paths, choice)}"
         return witness.skipped(report, shown, reason, _ONLINE)
-    ledger, program = opened(choice, paths.store, program)
+    ledger = opened(choice, paths.store, program)
     if program is None:
         reason = f"no id of a program at {ledger.name} is known"
         return witness.skipped(report, ledger.name, reason, NO_PROGRAM)
+    sought = witness.Sought(program, account, knows=program == known)
     with terminal.busy(f"asking {ledger.name}"):
-        knows = not wanted.program or wanted.program == config.program
-        who = witness.Sought(program, account, knows=knows)
-        return witness.verify(ledger, who, repo, paths, report)
+        return witness.verify(ledger, sought, repo, paths, report)
 
 
 def fsck(repo: Repository, store: Store, instances: Iterable[str]) -> tuple[Item, ...]:
@@ -81,21 +81,32 @@ def fsck(repo: Repository, store: Store, instances: Iterable[str]) -> tuple[Item
         return ()
     from anchor_service import findings
 
-    ledger, program = opened(EMBEDDED, store, key("program", chosen.program or ""))
+    program = program_of(chosen, EMBEDDED)
     assert program is not None  # noqa: S101  # embedded has one; for the type checker
+    ledger = opened(EMBEDDED, store, program)
     return findings.find(ledger, program, repo, store, instances)
 
 
-def opened(choice: str, store: Store | None, program: bytes | None) -> tuple[Ledger, bytes | None]:
-    """The ledger of that name, with the id of the program there as far as it is known."""
+def program_of(config: Config, choice: str | None) -> bytes | None:
+    """The id of the program at that ledger, as the config tells it: its own is of one cluster, but
+    another endpoint may be asked of the same one.
+    """
+    is_embedded = choice == EMBEDDED
+    if config.program is not None and is_embedded == (config.ledger == EMBEDDED):
+        return key("program", config.program)
+    if not is_embedded:
+        return None
+    from anchor_service.ledgers.embedded import PROGRAM
+
+    return PROGRAM
+
+
+def opened(choice: str, store: Store | None, program: bytes | None) -> Ledger:
+    """The ledger of that name, with a deadline for all that a command asks it."""
     from anchor_service.ledgers import open_ledger
 
-    if choice == EMBEDDED and program is None:
-        from anchor_service.ledgers.embedded import PROGRAM
-
-        program = PROGRAM
     deadline = time.monotonic() + limits.LEDGER_VERIFY_SECONDS
-    return open_ledger(choice, store=store, program=program, deadline=deadline), program
+    return open_ledger(choice, store=store, program=program, deadline=deadline)
 
 
 def key(option: str, text: str) -> bytes | None:

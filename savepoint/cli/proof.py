@@ -71,8 +71,8 @@ def export(
     if choice is None or (choice == EMBEDDED and not os.path.exists(at.store.ledger_db)):
         hint = "`savepoint status` shows whether it is on its way"
         raise UnverifiableError(f"savepoint {one.seq} is not anchored", hint=hint)
-    named = chain.key("--program", program or at.config.program or "")
-    asked, known = chain.opened(choice, at.store, named)
+    known = chain.key("--program", program) or chain.program_of(at.config, choice)
+    asked = chain.opened(choice, at.store, known)
     if known is None:
         raise UsageError(f"no program at {asked.name} is known", hint=chain.NO_PROGRAM)
     with terminal.busy(f"asking {asked.name}"):
@@ -141,7 +141,7 @@ def _asked(given: Proof, found: Offline, choice: str, project: str) -> Witness:
     store = _store(project) if choice == EMBEDDED else None
     if choice == EMBEDDED and store is None:
         return Witness((), off=_AWAY)
-    asked, _ = chain.opened(choice, store, given.program)
+    asked = chain.opened(choice, store, given.program)
     if store is not None and asked.genesis() != given.genesis:
         return Witness((), off=_AWAY)
     with terminal.busy(f"asking {asked.name}"):
