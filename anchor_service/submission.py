@@ -160,8 +160,8 @@ def _failed(desk: Desk, row: Submission, landing: Landing) -> _Step:
     row = desk.put(
         row, queue.QUEUED, error=failure.detail, spent=row.spent + costs.fee(), planned=0
     )
-    if failure.kind == "program" and failure.code in _MOVED:
-        return _Step(row)
+    if failure.kind == "program" and failure.code in _MOVED:  # the account is looked at, in a while
+        raise LedgerUnreachableError(f"attempt {row.attempt} came too late: {failure.detail}")
     if failure.kind == "funds":
         raise FundsError(f"the payer could not pay: {failure.detail}")
     raise RejectedError(f"the entry failed on the ledger: {failure.detail}", failure)

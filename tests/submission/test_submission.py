@@ -281,6 +281,8 @@ def test_another_writer_is_first(it: Anchoring) -> None:
     _write(it, _foreign)
     it.chain._waiting.append((ours, 10**6))
     it.chain.tick(40)
+    with pytest.raises(LedgerUnreachableError, match="came too late"):
+        it.finish()
     with pytest.raises(ConflictError):
         it.finish()
     assert it.row().state == queue.CONFLICT
