@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from anchor_service.ledgers.embedded import PROGRAM, EmbeddedLedger
 from savepoint.cli import shapes
 from savepoint.core import limits, spelling
 from savepoint.store import config, trusted
+from tests.structure.sources import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -522,3 +524,14 @@ def test_an_endpoint_that_lags_is_no_rollback(anchored: Scene, public: _Public) 
     chosen._replace(ledger="testnet", program=TESTNET[3]).save(anchored.paths.store)
     anchored.good("verify")
     assert len(answers) == 3
+
+
+def test_who_asks_no_ledger_loads_no_library_of_solana(cli: Scene) -> None:
+    cli.created()
+    code = (
+        "import sys; from savepoint.cli import main; code = main.run(['verify']); "
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'solders', 'solana'}))"
+    )
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PROJECT)!r}); {code}"]
+    done = subprocess.run(command, cwd=cli.project, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
