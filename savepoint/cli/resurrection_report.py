@@ -122,7 +122,7 @@ def _places(report: dict[str, Any]) -> None:
     """Where everything is, and how the agent goes on."""
     session, paths = report["session"], report["paths"]
     if paths is not None:
-        terminal.say(f"Paths: {paths['from']} {terminal.arrow()} {paths['to']}")
+        terminal.say(f"Paths: {paths['before']} {terminal.arrow()} {paths['now']}")
     if report["folder"]:
         terminal.say(f"Files: {report['folder']}")
     if report["applied_to"]:

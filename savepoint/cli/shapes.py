@@ -452,8 +452,8 @@ class LeftOut(_Shape):
 class Paths(_Shape):
     """A project that has another path now."""
 
-    before: str = Field(alias="from")
-    to: str
+    before: str
+    now: str
 
 
 class Proofs(_Shape):

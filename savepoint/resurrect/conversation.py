@@ -8,6 +8,8 @@ compaction leaves a boundary without a parent, so what follows the last boundary
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,20 @@ _CHAIN = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _MESSAGES = ("user", "assistant")
 
 
+class Link(NamedTuple):
+    """Where in the file a record names its parent. A record that names none, not even null, gets a
+    name at its beginning.
+    """
+
+    offset: int
+    length: int
+
+    def to(self, parent: str) -> Edit:
+        """The repair that lets it name this one."""
+        value = f'"{parent}"' if self.length else f'"parentUuid":"{parent}",'
+        return Edit(self.offset, self.length, value.encode())
+
+
 class Node(NamedTuple):
     """A record that hangs on another."""
 
@@ -34,7 +50,7 @@ class Node(NamedTuple):
     kind: str
     is_side: bool  # a subagent's
     answer: str | None  # id of the answer that the record is a block of
-    link: tuple[int, int] | None  # where the parent's id stands in the file, if it may need repair
+    link: Link | None  # where the parent's id stands, or is to stand, if it may need repair
 
     @property
     def is_message(self) -> bool:
@@ -100,24 +116,47 @@ class _Reading:
         self.edits += [(edit, told.repair) for edit in told.edits]
 
     def _add(self, record: Record, line: Line | None) -> None:
-        uuid, kind = claude_facts.name(record.get("uuid")), claude_facts.kind_of(record)
-        if uuid is None or kind not in _CHAIN:
+        kind = claude_facts.kind_of(record)
+        identity = claude_facts.name(record.get("uuid")) or self._named(kind, line)
+        if identity is None or kind not in _CHAIN:
             return
         parent = claude_facts.name(record.get("parentUuid"))
         link = None
-        if line is not None and parent is not None and parent not in self.last.nodes:
-            link = _link(line)
+        if line is not None and parent not in self.last.nodes:
+            link = _link(line, missing="parentUuid" not in record)
         message = record.get("message")
         answer = message.get("id") if kind == "assistant" and isinstance(message, dict) else None
         is_side = record.get("isSidechain") is True
         if record.get("isCompactSummary") is True:
             kind = "summary"  # the client's own words
-        self.last.add(Node(uuid, parent, kind, is_side, claude_facts.name(answer), link))
+        self.last.add(Node(identity, parent, kind, is_side, claude_facts.name(answer), link))
+
+    def _named(self, kind: str | None, line: Line | None) -> str | None:
+        """An id for a message that has none: the client would not load it."""
+        at = _beginning(line) if line is not None and kind in _MESSAGES else None
+        if line is None or at is None:
+            return None
+        identity = str(uuid.UUID(bytes=hashlib.sha256(line.data).digest()[:16], version=4))
+        if identity in self.last.nodes:
+            return None  # the same line twice
+        self.edits.append((Edit(at, 0, f'"uuid":"{identity}",'.encode()), "messages without an id"))
+        return identity
 
 
-def _link(line: Line) -> tuple[int, int] | None:
+def _link(line: Line, *, missing: bool) -> Link | None:
+    if missing:
+        at = _beginning(line)
+        return None if at is None else Link(at, 0)
     span = transcript_lines.member_span(line.data, "parentUuid")
-    return None if span is None else (line.offset + span[0], span[1] - span[0])
+    if span is None or line.data[span[0] : span[1]] == b"null":
+        return None
+    return Link(line.offset + span[0], span[1] - span[0])
+
+
+def _beginning(line: Line) -> int | None:
+    """Where the first member of its object stands."""
+    at = line.data.find(b"{")
+    return None if at < 0 else line.offset + at + 1
 
 
 def read(pieces: Iterable[bytes], *, full: bool) -> Session:
@@ -166,10 +205,11 @@ def _relinked(nodes: list[Node]) -> _Relinked:
         one = node
         if one.is_side:
             continue
-        if previous is not None and one.parent is not None and one.parent not in known:
-            if one.link is not None and not _leads_to(known, previous, one.uuid):
-                edits.append(Edit(*one.link, f'"{previous.uuid}"'.encode()))
-                one = one._replace(parent=previous.uuid)
+        lost = one.link is not None and (one.parent is None or one.parent not in known)
+        if lost and previous is not None and not _leads_to(known, previous, one.uuid):
+            assert one.link is not None  # noqa: S101  # it is lost; for the type checker
+            edits.append(one.link.to(previous.uuid))
+            one = one._replace(parent=previous.uuid)
             known[one.uuid] = one
         previous = one
     return _Relinked(list(known.values()), edits)

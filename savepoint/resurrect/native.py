@@ -57,14 +57,17 @@ def place(config_dir: str, target: str) -> tuple[str, ...] | None:
 
 def stage(
     store: Store, files: list[StoredFile], where: tuple[str, tuple[str, ...]], *, full: bool
-) -> Native:
+) -> Native | None:
     """Write the session and what belongs to it beside their places. where: the agent's folder and
     the folders in it. files: those of the snapshot that are the conversation's, transcript first.
+    None: it has no message that the client knows.
 
     Raises TamperedError (a file is missing, or other than it was saved), DiskError.
     """
     transcript, *beside = files
     session = conversation.read(savepoints.content(store, transcript), full=full)
+    if not session.messages:
+        return None
     pieces = session.pieces(savepoints.content(store, transcript))
     return write(store, session, pieces, beside, where)
 

@@ -164,9 +164,8 @@ class Resurrection:
             return None
         if talk[0].part != "conversation":
             return None  # there is no transcript
-        return native.stage(
-            self._store, talk, (self._asked.config_dir, below), full=self._asked.full
-        )
+        where = (self._asked.config_dir, below)
+        return native.stage(self._store, talk, where, full=self._asked.full)
 
     def _over_project(self, files: list[StoredFile]) -> Apply | None:
         """What goes over the project. Raises OutputExistsError: before anything is touched."""
@@ -323,7 +322,9 @@ class Resurrection:
         """A project that has another path now."""
         recorded = snapshot.member_at(self._document, ("git_state", "roots", "project"))
         before = os.fsdecode(members.path_bytes(recorded))
-        return None if before == self._asked.target else {"from": before, "to": self._asked.target}
+        return (
+            None if before == self._asked.target else {"before": before, "now": self._asked.target}
+        )
 
     def _proofs(self) -> Json:
         chain = self._admission.chain
