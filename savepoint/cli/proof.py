@@ -41,6 +41,7 @@ _ONLY_ONLINE = (
     "which program keeps the account, and who may change that program",
     "whether the cluster is a known public one",
 )
+_NAMES = (EMBEDDED, "localnet", "devnet", "testnet", "mainnet-beta")
 _NOT_ASKED = "not asked: --online asks it"
 _AWAY = "it is embedded, and stays on the machine that made the proof"
 
@@ -137,6 +138,10 @@ def _asked(given: Proof, found: Offline, choice: str, project: str) -> Witness:
 
     if found.account is None:
         return Witness((), off="the proof has no entry that can be read")
+    if not choice and given.ledger not in _NAMES:
+        # Whoever made the file would choose who answers for it, and could answer with any genesis.
+        hint = "name the ledger that you trust with --ledger"
+        raise UsageError("the proof names endpoints of its own, which prove nothing", hint=hint)
     choice = choice or given.ledger
     store = _store(project) if choice == EMBEDDED else None
     if choice == EMBEDDED and store is None:

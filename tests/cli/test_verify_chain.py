@@ -377,6 +377,18 @@ def test_a_proof_is_held_against_its_ledger_online(anchored: Scene) -> None:
     assert _proof(anchored, path, "--online").code == 22
 
 
+def test_a_proof_does_not_choose_who_answers_for_it(anchored: Scene) -> None:
+    """Endpoints of its maker would answer with a public genesis, and whatever else is asked."""
+    path = _exported(anchored, "2")
+    evil = b'"ledger":"https://a.example https://b.example"'
+    path.write_bytes(path.read_bytes().replace(b'"ledger":"embedded"', evil))
+    assert _proof(anchored, path).code == 0  # the name is for people, and nobody signs it
+    ran = anchored("proof", "verify", str(path), "--online")
+    assert ran.code == 2
+    assert "--ledger" in ran.err
+    assert _proof(anchored, path, "--online", "--ledger", "embedded").code == 0
+
+
 def test_a_proof_and_the_snapshot_file(anchored: Scene) -> None:
     path = _exported(anchored, "2")
     index = Path(anchored.paths.index_file).read_bytes().splitlines()
