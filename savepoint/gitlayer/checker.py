@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from savepoint.store.agekeys import Identity
     from savepoint.store.layout import InstancePaths
 
-_KEEP_A_TREE = ("retire", "accept")  # records whose commit is that of another, and the record
-
 
 def failed(rule: str, failure: SavepointError) -> Finding:
     """What an error of git or of the disk says of a rule."""
@@ -101,7 +99,7 @@ class Checker:
 
     def _readable(self, one: Record) -> dict[str, Whole]:
         """What is not encrypted and no index. The README's commands are run by people."""
-        if one.kind in _KEEP_A_TREE:
+        if one.kind in tree.KEPT_BY:
             return {}
         expected = {tree.README: Whole.of(by_hand.README)}
         bootstrap = read_bounded(self._paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
@@ -110,7 +108,7 @@ class Checker:
         return expected
 
     def _may_be_encrypted(self, found: Held, one: Record, path: str) -> bool:
-        if one.kind in _KEEP_A_TREE:
+        if one.kind in tree.KEPT_BY:
             return found.files[path] == self._before(found).get(path)
         if one.kind != "save":
             return False

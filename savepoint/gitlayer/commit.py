@@ -222,7 +222,7 @@ class _Run:
         for path, chunk in step.closed.items():
             yield script.file(path, chunk)
         yield script.file(tree.OPEN_CHUNK, step.chunk.data)
-        if one.kind != "retire":
+        if one.kind not in tree.KEPT_BY:
             yield from self._readable()
         if content:
             yield from self._content(one.snapshot_file, content)
@@ -231,7 +231,7 @@ class _Run:
         """What of the parent does not stay. Where its tree was listed and not known, nothing of it
         but what is put back: a foreign tip may hold anything.
         """
-        if kind == "retire":
+        if kind in tree.KEPT_BY:
             return b""
         if is_first and self._base.closed is not None:
             return b"deleteall\n"

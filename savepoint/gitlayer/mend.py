@@ -81,6 +81,10 @@ class _Mender:
         """The repository is whole, and has all that the remote has of it."""
         unreachable = self._remote is None and self._is_pushed()
         try:
+            with Lock(self._store.lock, self._repo.deadline):
+                if repository.finish_exchange(self._repo):
+                    what = "the repository that a killed repair had made took its place"
+                    self.done.append(Mended("", None, what))
             if not self.instances or renew.is_whole(self._repo, self.instances):
                 return
             if unreachable:

@@ -60,8 +60,11 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
     """The commits for `lines`, the end of the index that git lacks; as many as one run may make.
 
     A savepoint that is damaged on disk gets none, and keeps no later one from it: its record rides
-    along, and verification names it. Raises CommitError (records are missing before it, or it is
-    no continuation), MalformedError, DiskError.
+    along, and verification names it. An accept record rides with what comes after it; that of
+    a gap, at the end, has a commit of its own: who fetches must not see the gap and not that it is
+    accepted.
+    Raises CommitError (records are missing before it, or it is no continuation), MalformedError,
+    DiskError.
     """
     steps, skipped = list[Step](), list[tuple[int, str]]()
     chunk, closed = base.chunk, dict(base.closed or {})
@@ -85,11 +88,17 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
             size += _weight(paths.store, content)
         steps.append(Step(one, content, closed, chunk))
         closed, done = {}, number
+    else:
+        if _accepts_a_gap(waiting[done:]) and (steps or base.cursor):
+            steps.append(Step(waiting[-1], None, closed, chunk))
+            done = len(waiting)
     return Plan(steps, tuple(skipped), len(waiting) - done)
 
 
 def has_commit(paths: InstancePaths, one: Record) -> bool:
-    """A savepoint, a RETIRE, the birth of a successor; every other record rides with the next."""
+    """Must it have one? A savepoint, a RETIRE, the birth of a successor; every other record rides
+    with the next.
+    """
     if one.kind == "birth":
         return os.path.exists(paths.bootstrap)
     return one.kind in ("save", "retire")
@@ -112,6 +121,11 @@ def _check_links(base: Base, waiting: list[Record]) -> None:
                 hint="run `savepoint fsck --repair`",
             )
         seq, last = one.seq, one.hash
+
+
+def _accepts_a_gap(left: list[Record]) -> bool:
+    only = all(one.kind == "accept" for one in left)
+    return only and any(one.body["reason"] == "gap" for one in left)
 
 
 def _is_accepted(first: int, last: int, later: list[Record]) -> bool:

@@ -25,6 +25,7 @@ from savepoint.gitlayer import (
     theirs,
 )
 from savepoint.gitlayer.adopt import FORK, Relation
+from savepoint.gitlayer.repository import NEXT
 from savepoint.store import durable, evidence, savepoints, trusted
 from savepoint.store.layout import SET_ASIDE
 from savepoint.store.locks import Lock
@@ -64,6 +65,9 @@ def renew(
     Raises CommitError (git cannot be run), RolledBackError (the remote has another history),
     RemoteUnreachableError, BusyError, DiskError.
     """
+    with Lock(every[0].store.lock, repo.deadline):
+        repository.finish_exchange(repo)
+        durable.remove_folder(repo.path + NEXT)  # of a run that was killed before it was needed
     if is_whole(repo, every):
         return Renewed(())
     if os.path.lexists(repo.path):
@@ -209,12 +213,13 @@ def _lost(new: Repository, paths: InstancePaths, commits: list[tuple[str, int]])
 
 
 def _exchange(repo: Repository, temporary: str) -> None:
-    """The old one is set aside: what is damaged may be worth looking at. A kill in between leaves
-    no repository, which is what a store without one is repaired from.
+    """The old one is set aside: what is damaged may be worth looking at. After a kill in between
+    the next run puts the new one in its place.
     """
+    durable.publish_folder(temporary, repo.path + NEXT)
     if os.path.lexists(repo.path):
         durable.publish_folder(repo.path, f"{repo.path}{SET_ASIDE}{os.urandom(8).hex()}")
-    durable.publish_folder(temporary, repo.path)
+    repository.finish_exchange(repo)
 
 
 def _note(repo: Repository, paths: InstancePaths, tip: str | None) -> None:

@@ -41,6 +41,7 @@ _SETTINGS = (
     "transfer.fsckObjects=true",  # what a hostile remote sends is looked at before it is taken
 )
 OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
+NEXT = ".next"  # in the name of a whole repository that is to take the place of a damaged one
 _OURS = "savepoint"  # folder in repo.git for what is ours and no part of git
 _DISK = (
     (errno.ENOSPC, b"Out of diskspace"),  # git's own words where a write took no bytes
@@ -94,7 +95,7 @@ class Repository(NamedTuple):
 
 def ensure(repo: Repository) -> None:
     """The repository is there. Raises CommitError (no git, too old, no repository), DiskError."""
-    if os.path.isfile(os.path.join(repo.path, "HEAD")):
+    if os.path.isfile(os.path.join(repo.path, "HEAD")) or finish_exchange(repo):
         return
     if os.path.lexists(repo.path):
         raise CommitError(f"{repo.path} is no git repository", hint="run `savepoint fsck`")
@@ -117,6 +118,16 @@ def _create(repo: Repository) -> None:
         durable.publish_folder(temporary, repo.path)
     finally:
         durable.remove_folder(temporary)
+
+
+def finish_exchange(repo: Repository) -> bool:
+    """Put a repository that a repair has made into the place of the one that it set aside, if it
+    was killed in between. Else a new one would be begun, and what was rescued be lost.
+    """
+    if os.path.lexists(repo.path) or not os.path.isdir(repo.path + NEXT):
+        return False
+    durable.set_aside(repo.path + NEXT, repo.path)
+    return True
 
 
 def check_version(repo: Repository) -> tuple[int, ...]:

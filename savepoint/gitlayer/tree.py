@@ -15,6 +15,7 @@ OPEN_CHUNK = "logs/precompact-savepoint.jsonl"
 SNAPSHOTS = "logs/precompact-saves"
 PACKS = "objects"
 README = "README.md"
+KEPT_BY = ("retire", "accept")  # records whose commit has the tree before it, and the record
 RECOVER = "RECOVER.tsv.age"
 BOOTSTRAP = "BOOTSTRAP_VERIFICATION.json"
 

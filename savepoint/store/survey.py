@@ -24,7 +24,8 @@ _HEX = "[0-9a-f]"
 _BRANCH = "[a-z0-9~_-]{1,64}"  # the folder of a branch in the dynasty
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
-    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|restored|repo\.git(\.damaged-{_HEX}{{16}})?"
+    rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|restored"
+    rf"|repo\.git(\.next|\.damaged-{_HEX}{{16}})?"
     rf"|dynasty(/{_BRANCH})?|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from savepoint.cli import shapes
 from savepoint.gitlayer import push, remote_url
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
+from savepoint.store import durable, savepoints
 from tests.gitlayer.remotes import Bare
 
 if TYPE_CHECKING:
@@ -339,6 +341,58 @@ def test_local_behind_the_remote_adopts(cli: Scene) -> None:
     _push(cli)
     cli.good("verify", "--all")
     assert [one["seq"] for one in cli.good("list", "--json").json["savepoints"]] == [2, 3, 4]
+
+
+def test_an_accepted_gap_is_at_the_remote_without_another_savepoint(cli: Scene) -> None:
+    """Whoever fetches meanwhile must not find a gap that nobody accepted."""
+    _pushed(cli)
+    lines = Path(cli.paths.index_file).read_bytes().splitlines(keepends=True)
+    cli.say("lost")
+    cli("create")
+    Path(cli.paths.index_file).write_bytes(b"".join(lines))
+    shutil.rmtree(_git_dir(cli))
+    ran = cli("fsck", "--repair")
+    assert ran.code == 0, ran.text + ran.err
+    assert "accepted as lost" in ran.text
+    last = savepoints.records(cli.paths).all[-1]
+    assert last.kind == "accept"
+    _push(cli)
+    branch = f"savepoints/{cli.paths.slug}"
+    assert f"Savepoint-Record: {last.hash}" in _remote(cli).git("log", "-1", branch)
+    for command in (["verify", "--all"], ["verify", "--deep", "--all"], ["fsck"]):
+        assert cli.good(*command).code == 0
+
+
+@pytest.mark.parametrize("stopped", [1, 2])
+def test_a_repair_killed_between_its_renames_loses_nothing(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch, stopped: int
+) -> None:
+    """The damaged repository was set aside, and the new one had no name yet: the next save began a
+    third one, whose commits nobody knew.
+    """
+    for number in range(3):
+        cli.say(f"message {number}")
+        cli.created()
+    _flip(min((_git_dir(cli) / "objects/pack").glob("*.pack"), key=_age), 60)
+    real, count = durable.publish_folder, itertools.count(1)
+
+    def killed(temporary: str, path: str) -> None:
+        real(temporary, path)
+        if "repo.git" in path and ".tmp-" not in path and next(count) == stopped:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(durable, "publish_folder", killed)
+    assert cli("fsck", "--repair").code == 130
+    monkeypatch.setattr(durable, "publish_folder", real)
+    cli.say("more")
+    cli("create")
+    cli.good("fsck", "--repair")
+    cli.good("verify", "--all")
+    assert not Path(f"{_git_dir(cli)}.next").exists()
+
+
+def _age(path: Path) -> float:
+    return path.stat().st_mtime_ns
 
 
 def test_a_lost_trusted_head_with_a_remote(cli: Scene) -> None:
