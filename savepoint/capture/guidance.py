@@ -24,22 +24,31 @@ class Guidance(NamedTuple):
     """One text that guides the agent."""
 
     path: str
-    kind: str  # rule, skill (the frontmatter that its catalogue entry is made of), agent
+    kind: (
+        str  # rule, skill (the frontmatter that its catalogue entry is made of), skill_body, agent
+    )
     sha256: str
 
 
 def guidance(project_dir: str, config_dir: str) -> list[Guidance]:
     """All of it, by kind and path, at most GUIDANCE_FILES; what cannot be read is left out."""
-    found: dict[str, Guidance] = {}
+    found: dict[str, list[Guidance]] = {}
     for kind, path in _paths(project_dir, config_dir):
         if len(found) >= limits.GUIDANCE_FILES:
             break
         if path not in found:
             text = _read(path)
             if text is not None:
-                told = frontmatter(text) if kind == "skill" else text
-                found[path] = Guidance(path, kind, hashlib.sha256(told).hexdigest())
-    return sorted(found.values(), key=lambda one: (one.kind, one.path))
+                found[path] = list(_told(path, kind, text))
+    told = (one for file in found.values() for one in file)
+    return sorted(told, key=lambda one: (one.kind, one.path))
+
+
+def _told(path: str, kind: str, text: bytes) -> Iterator[Guidance]:
+    if kind == "skill":
+        yield Guidance(path, kind, hashlib.sha256(frontmatter(text)).hexdigest())
+        kind = "skill_body"
+    yield Guidance(path, kind, hashlib.sha256(text).hexdigest())
 
 
 def frontmatter(text: bytes) -> bytes:

@@ -23,7 +23,7 @@ def write(path: Path, text: str) -> None:
 
 
 def told(project: Path, config: Path) -> dict[str, tuple[str, str]]:
-    found = guidance(str(project), str(config))
+    found = [one for one in guidance(str(project), str(config)) if one.kind != "skill_body"]
     return {os.path.relpath(one.path, project.parent): (one.kind, one.sha256[:8]) for one in found}
 
 
@@ -67,6 +67,12 @@ def test_all_kinds(project: Path, config: Path) -> None:
         "c/CLAUDE.md": ("rule", digest("mine")),
         "c/skills/plan/SKILL.md": ("skill", digest("no frontmatter")),
     }
+
+
+def test_a_skill_has_an_entry_and_a_body(project: Path, config: Path) -> None:
+    write(project / ".claude/skills/tidy/SKILL.md", SKILL)
+    found = {one.kind: one.sha256[:8] for one in guidance(str(project), str(config))}
+    assert found == {"skill": digest("name: tidy\ndescription: d"), "skill_body": digest(SKILL)}
 
 
 def test_order_does_not_depend_on_the_folder(project: Path, config: Path) -> None:
