@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
-from succession.dynasty import archive
-from succession.dynasty.archive import Kept
+from succession.dynasty import archive, words
+from succession.dynasty.archive import GIT, SAVEPOINT, Kept
+from succession.dynasty.constants import PATHS_KEPT
 from succession.dynasty.meta import Life
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from succession.dynasty.entry import Entry
     from succession.dynasty.meta import Meta
 
+_DRAWN = {GIT, SAVEPOINT}
 _DIGESTS_KEPT = 4  # texts of one entry that we wrote: full, one-liner, compressed, an edit
 
 
@@ -37,8 +39,9 @@ def admit(
         if life is not None and (not one.body or digest in life.shown):
             continue
         if life is None:
-            life = Life(now, meta.current, meta.sessions, origin, ())
-        lives[one.id] = shown(life, one.body)
+            life = Life(now, meta.current, meta.sessions, origin, (), drawn=source in _DRAWN)
+        paths = tuple(sorted(words.of(one, life.paths).paths))[:PATHS_KEPT]
+        lives[one.id] = shown(life, one.body)._replace(paths=paths)
         kept.append(Kept(one, source, meta.branch, meta.title(), now))
     return Admitted(meta._replace(lives=lives), tuple(kept))
 

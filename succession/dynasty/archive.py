@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 _ID_AT = len('{"id":"')
 _ID_END = _ID_AT + 64
 DUSK = "dusk"  # where an edit was found that is perhaps of a compressed text
+GIT, SAVEPOINT = "git", "savepoint"  # drawn from there
 
 
 class Kept(NamedTuple):
     """A line of the archive."""
 
     entry: Entry
-    source: str  # record | day | dusk | dawn | import
+    source: str  # record | day | dusk | dawn | import | git | savepoint
     branch: str
     ruler: str  # `Claude 3`, in whose Day it was found
     time: int  # Unix seconds

@@ -37,14 +37,16 @@ def text(given: Briefing, limit: int = BRIEFING_CHARS) -> str:
     """The briefing in at most `limit` characters. What does not fit is counted, and where it is
     found is said.
     """
-    copied = {one.id for one in given.day}  # from Dusk, and told once
+    day = [one for one in reversed(given.day) if not _is_in(given.vault, one)]
+    copied = {one.id for one in day}  # from Dusk, and told once
     dusk = [one for layer in given.layers for one in layer if one.id not in copied]
+    dusk = [one for one in dusk if not _is_in(given.vault, one)]
     decrees = [one for one in dusk if one.decree]
     rest = [one for one in dusk if not one.decree]
     groups = (
         ("Vault", vault.bullets(given.vault)),
         ("Decrees", [_item(one) for one in decrees]),
-        (f"Day of {given.title}", [_item(one) for one in reversed(given.day)]),
+        (f"Day of {given.title}", [_item(one) for one in day]),
         ("Dusk", [_item(one) for one in rest]),
     )
     head = [f"# Briefing — {given.title}, branch {given.branch}", *_asked(given)]
@@ -70,6 +72,10 @@ def _filled(shown: str, groups: Iterable[tuple[str, Sequence[str]]], limit: int)
 
 def _left_out(count: int) -> str:
     return f"\n{count} more: `savepoint succession day`, `dusk`, `vault`, `lineage --search TERM`\n"
+
+
+def _is_in(text: str, one: Entry) -> bool:
+    return vault.holds(text, vault.bullet(one))
 
 
 def _item(one: Entry) -> str:

@@ -48,6 +48,7 @@ SEARCHED_CHARS = 64 * 1024  # characters of an entry in which paths and words ar
 BRIEFING_CHARS = 8000  # characters; above 10,000 the client shows a preview alone (claude-e2e.md 5)
 COMMITS_SHOWN = 5  # commits in Dawn
 COMMITS_READ = 100  # commits looked through for those since the last look
+PATHS_KEPT = 20  # paths of an entry that are remembered when its text is compressed
 PATHS_SHOWN = 20  # paths in an observation
 LIST_NAMES = 3  # names in one line
 SESSIONS_KEPT = 64  # sessions whose place in their transcript is known

@@ -9,9 +9,10 @@ from succession.dynasty import words
 from succession.dynasty.constants import COMMITS_SHOWN, LIST_NAMES, WISDOM_ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from succession.dynasty.entry import Entry
+    from succession.dynasty.meta import Life
 
 
 class Git(NamedTuple):
@@ -44,15 +45,20 @@ def names(paths: Sequence[str]) -> str:
     return ", ".join(paths[:LIST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def wisdom(git: Git, layers: Sequence[Sequence[Entry]]) -> tuple[Entry, ...]:
+def wisdom(
+    git: Git, layers: Sequence[Sequence[Entry]], lives: Mapping[str, Life]
+) -> tuple[Entry, ...]:
     """What Dusk knows of the current work: entries with a path that is being changed, then those
     with a word of four letters of the branch's name or of such a path; by score, then in order.
+    What was drawn from git is not said again.
     """
     changed = git.changes or ()
     tokens = words.words(" ".join([git.branch or "", *changed]))
     ranked = []
     for place, one in enumerate(one for layer in layers for one in layer):
-        said = words.of(one)
+        if lives[one.id].drawn:
+            continue
+        said = words.of(one, lives[one.id].paths)
         is_path = any(said.names(path) for path in changed)
         if is_path or said.words & tokens:
             ranked.append((not is_path, -one.ref, place, one))

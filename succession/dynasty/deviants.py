@@ -15,9 +15,10 @@ from succession.dynasty import vault, words
 from succession.dynasty.constants import DEVIANT_NUDGE_SESSIONS, DEVIANT_RESOLVE_SESSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from succession.dynasty.entry import Entry
+    from succession.dynasty.meta import Life
 
 UNRESOLVED = "unresolved"
 RESOLUTIONS = ("fixed", "vault-updated", "accepted", "dismissed")
@@ -62,14 +63,18 @@ def parse(text: str) -> list[Deviant]:
     return found
 
 
-def conflicts(vault_text: str, fresh: Iterable[Entry]) -> list[tuple[str, str, str]]:
+def conflicts(
+    vault_text: str, fresh: Iterable[Entry], lives: Mapping[str, Life]
+) -> list[tuple[str, str, str]]:
     """Path, vault line and entry of each pair that names the same file; a line that came from the
     entry itself is no conflict. Meaning is not looked at.
     """
     lines = [(one, words.paths(one)) for one in vault.bullets(vault_text)]
     found = []
     for one in fresh:
-        own, paths = vault.bullet(one), words.of(one).paths
+        if lives[one.id].drawn:
+            continue
+        own, paths = vault.bullet(one), words.of(one, lives[one.id].paths).paths
         for line, named in lines:
             shared = sorted(paths & named)
             if shared and line != own:

@@ -31,10 +31,12 @@ class Life(NamedTuple):
     session: int  # how many sessions had been counted by then
     origin: str  # key of the session that recorded it; empty for a person
     shown: tuple[str, ...]  # digests of What or body as we wrote them: others are people's edits
+    paths: tuple[str, ...] = ()  # that its full text names: a compressed one may not
     referenced: tuple[str, ...] = ()  # keys of other sessions that scored for it
     reigns: int = 0  # in which it had a score
     layer3_since: int | None = None  # the ruler in whose Dusk it came to Layer 3
     vaulted: bool = False  # once; never a second time by itself
+    drawn: bool = False  # from git or a savepoint: nobody said it, so that it contradicts nothing
 
 
 class Suggestion(NamedTuple):
@@ -144,10 +146,12 @@ def _life(one: Life) -> Json:
         "session": one.session,
         "origin": one.origin,
         "shown": list(one.shown),
+        "paths": list(one.paths),
         "referenced": list(one.referenced),
         "reigns": one.reigns,
         "layer3_since": one.layer3_since,
         "vaulted": one.vaulted,
+        "drawn": one.drawn,
     }
 
 
@@ -159,10 +163,12 @@ def _lived(value: dict[str, Json]) -> Life:
         _int(value["session"]),
         str(value["origin"]),
         tuple(map(str, _items(value["shown"]))),
+        tuple(map(str, _items(value["paths"]))),
         tuple(map(str, _items(value["referenced"]))),
         _int(value["reigns"]),
         None if since is None else _int(since),
         value["vaulted"] is True,
+        value["drawn"] is True,
     )
 
 
@@ -247,10 +253,12 @@ _SHAPE: dict[str, schema.Check] = {
                 "session": schema.count,
                 "origin": schema.text,
                 "shown": _texts,
+                "paths": _texts,
                 "referenced": _texts,
                 "reigns": schema.count,
                 "layer3_since": schema.nullable(schema.count),
                 "vaulted": schema.truth,
+                "drawn": schema.truth,
             }
         )
     ),

@@ -8,6 +8,7 @@ from savepoint.core.errors import SelectorError, UsageError
 from savepoint.core.named import NamedTuple
 from succession.dynasty import admit, markdown, triggers, vault
 from succession.dynasty.admit import Admitted
+from succession.dynasty.archive import SAVEPOINT
 from succession.dynasty.constants import VAULT_MAX_LINES
 from succession.dynasty.entry import DECISION, Entry
 from succession.dynasty.meta import Suggestion
@@ -64,9 +65,7 @@ def observe(state: State, found: Sequence[Entry], now: int, origin: str) -> Done
             continue
         else:
             text = markdown.appended(done.state.day, one)
-        admitted = admit.admit(
-            Admitted(done.state.meta, done.kept), [one], "savepoint", now, origin
-        )
+        admitted = admit.admit(Admitted(done.state.meta, done.kept), [one], SAVEPOINT, now, origin)
         done = Done(done.state._replace(meta=admitted.meta, day=text), admitted.kept)
     return done._replace(state=_briefed(done.state))
 

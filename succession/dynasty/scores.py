@@ -17,26 +17,29 @@ if TYPE_CHECKING:
 
     from succession.dynasty.calls import Call
     from succession.dynasty.entry import Entry
+    from succession.dynasty.meta import Life
 
 Hits = dict[str, tuple[str, ...]]  # id of an entry → paths, and WORDS, that counted in the session
 WORDS = "*"  # no path: words count once a session
 
 
 def score(
-    entries: Iterable[tuple[Entry, int]], calls: Iterable[Call], hits: Mapping[str, tuple[str, ...]]
+    entries: Iterable[tuple[Entry, Life]],
+    calls: Iterable[Call],
+    hits: Mapping[str, tuple[str, ...]],
 ) -> tuple[dict[str, int], Hits]:
-    """Points by id for the calls of one session, and its hits with them. With each entry its birth
-    (Unix seconds): only later calls count, of which the one that recorded it is none.
+    """Points by id for the calls of one session, and its hits with them. With each entry its life:
+    only calls after its birth count, of which the one that recorded it is none.
 
     For an entry each path counts once in a session, by the highest tier alone, and words once.
     """
     points: dict[str, int] = {}
     known = dict(hits)
     every = list(calls)
-    for one, born in entries:
-        said = words.of(one)
+    for one, life in entries:
+        said = words.of(one, life.paths)
         for call in every:
-            if call.time <= born:
+            if call.time <= life.born:
                 continue
             found, where = _tier(said, call, known.get(one.id, ()))
             if found:

@@ -173,7 +173,7 @@ def dawn_to_day(work: Work) -> Work:
         declined=(),
     )
     told = [text for name in ("", markdown.DUSK_WISDOM) for text in dawn.texts(name)]
-    admitted = admit.admit(Admitted(meta, work.kept), risen, "dawn", work.now)
+    admitted = admit.admit(Admitted(meta, work.kept), risen, archive.GIT, work.now)
     born = spelling.time_text(work.now)
     new_day = markdown.day(meta.title(), meta.branch, born, [*day.texts(), *told], risen)
     return work._replace(
@@ -183,7 +183,7 @@ def dawn_to_day(work: Work) -> Work:
 
 def seed_dawn(work: Work) -> Work:
     """Step 5: a new Dawn from git, and what of Dusk fits the branch and the changed files."""
-    chosen = [one._replace(ref=0) for one in dawns.wisdom(work.git, work.layers)]
+    chosen = [one._replace(ref=0) for one in dawns.wisdom(work.git, work.layers, work.meta.lives)]
     title = work.meta.title(work.meta.current + 1)
     return work._replace(new_dawn=markdown.dawn(title, work.git.lines, chosen))
 
@@ -217,7 +217,7 @@ def check_deviants(work: Work) -> Work:
     """Step 7: a file that a line of the vault and a new entry name; and the reminders."""
     fresh = [one for layer in work.layers for one in layer if one.id in work.fresh]
     text = work.deviants
-    for path, line, named in deviants.conflicts(work.vault, fresh):
+    for path, line, named in deviants.conflicts(work.vault, fresh, work.meta.lives):
         description = f"{path} is in the vault and in a new entry"
         text = deviants.filed(text, description, (line, named), work.now)
     return work._replace(deviants=deviants.nudged(text))

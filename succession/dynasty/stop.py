@@ -72,9 +72,8 @@ def count(state: State, seen: Seen, key: str, folder: str, progress: Progress, n
     state, session = welcome.state, seen.session(key)
     known = frozenset(seen.calls)
     fresh = [one for one in progress.read.calls if one.key not in known]
-    born = {one: life.born for one, life in state.meta.lives.items()}
     live = {one.id: one for one in (*state.dusk_page.entries, *state.day_page.entries)}
-    entries = [(one, born[one.id]) for one in live.values()]
+    entries = [(one, state.meta.lives[one.id]) for one in live.values()]
     points, hits = scores.score(entries, fresh, session.hits)
     session = session._replace(offset=progress.offset, hits=hits)
     if progress.read.answered and session.counts and folder not in session.counted_in:

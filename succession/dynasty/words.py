@@ -9,6 +9,8 @@ from savepoint.core.named import NamedTuple
 from succession.dynasty.constants import SEARCHED_CHARS, WORD_LETTERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from succession.dynasty.entry import Entry
 
 
@@ -32,10 +34,10 @@ class Mentions(NamedTuple):
         return folder in folders or any(f"{folder}/".startswith(f"{one}/") for one in whole if one)
 
 
-def of(one: Entry) -> Mentions:
-    """What an entry speaks of, within its first SEARCHED_CHARS."""
+def of(one: Entry, more: Iterable[str] = ()) -> Mentions:
+    """What an entry speaks of, within its first SEARCHED_CHARS. more: paths of its full text."""
     text = one.text[:SEARCHED_CHARS]
-    return Mentions(paths(text), words(text))
+    return Mentions(paths(text).union(more), words(text))
 
 
 def paths(text: str) -> frozenset[str]:
