@@ -16,7 +16,7 @@ from savepoint.core import limits
 from savepoint.core.errors import LedgerRefusedError, LedgerUnreachableError
 
 PROGRAM = Pubkey(os.urandom(32))
-HASH = os.urandom(32)
+HASH = bytes(range(32))
 
 
 def asking(*signers: Wallet, data: bytes = b"") -> Instruction:
