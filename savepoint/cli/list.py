@@ -53,17 +53,38 @@ def list_savepoints(
 
         value: Json = {"savepoints": _folded(shown, git, chain)}
         terminal.document(shapes.checked(shapes.Listing, value))
+    elif as_graph and not instance and savepoints.others(at.paths):
+        _draw_all(at, all_records=all_records)
     elif not shown:
         hint = savepoints.nothing(at.paths, "latest").hint
         terminal.note(f"{at.title} has no savepoint yet; {hint}")
     elif as_graph:
-        rows = terminal.columns([_row(one, git, chain) for one in shown], _ALIGNED)
-        labels = dict(zip((one.seq for one in shown), rows, strict=True))
-        fancy = terminal.speaks(graph.FANCY)
-        for line in graph.draw(shown, lambda one: labels[one.seq], fancy=fancy):
-            terminal.say(line)
+        _draw([(one, _row(one, git, chain)) for one in shown], _ALIGNED)
     else:
         terminal.table(_HEADS, [_row(one, git, chain) for one in shown])
+
+
+def _draw_all(at: place.Place, *, all_records: bool) -> None:
+    """The tree of all instances of the store: a successor's savepoints come from another's."""
+    drawn = []
+    for paths in savepoints.instances(at.store):
+        known = savepoints.records(paths)
+        git = layer2.layer2(paths, known.saves, place.around())
+        chain = layer3.layer3(paths, at.config, [one.seq for one in known.saves])
+        shown = known.all if all_records else known.saves
+        drawn += [(one, [place.title(paths), *_row(one, git, chain)]) for one in shown]
+    drawn.sort(key=lambda pair: pair[0].timestamp)
+    _draw(drawn, [False, *_ALIGNED])
+
+
+def _draw(drawn: list[tuple[Record, list[str]]], aligned: list[bool]) -> None:
+    """Records in the order of time, each with the cells of its line."""
+    rows = terminal.columns([cells for _, cells in drawn], aligned)
+    labels = {one.hash: row for (one, _), row in zip(drawn, rows, strict=True)}
+    fancy = terminal.speaks(graph.FANCY)
+    shown = [one for one, _ in drawn]
+    for line in graph.draw(shown, lambda one: labels[one.hash], fancy=fancy):
+        terminal.say(line)
 
 
 def _folded(

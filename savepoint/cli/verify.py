@@ -56,11 +56,18 @@ def verify(
             show_default=False,
         ),
     ] = "",
+    lineage: Annotated[
+        bool, typer.Option("--lineage", help="The line that the instance comes of.")
+    ] = False,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """Prove that savepoints are whole and unchanged."""
+    if lineage and (selector or every or deep or repository):
+        raise UsageError(
+            "--lineage is of a whole instance: no selector, --all, --deep, --repository"
+        )
     if every and selector:
         raise UsageError("a selector and --all exclude each other")
     if (deep or repository) and offline:
@@ -68,6 +75,10 @@ def verify(
     if deep and repository:
         raise UsageError("--repository looks at nothing but a fresh clone: leave out --deep")
     asked = chain.Wanted(ledger, program, account, offline)
+    if lineage:
+        from savepoint.cli import lineage as line
+
+        raise typer.Exit(line.verify(place.find(project, instance), asked, as_json=as_json))
     chosen = None if every else _choice(selector or "latest")
     if repository:
         shown = _of_repository(repository, instance, chosen, asked)
