@@ -3,11 +3,13 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
+from contextlib import closing
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
@@ -33,7 +35,7 @@ WORDS = [
 
 
 def main() -> None:
-    """Save by hook, save by hand, push, prove, lose the session, damage one byte, see it caught."""
+    """Save by hook and by hand, push, anchor, prove, damage each place, lose it, bring it back."""
     with tempfile.TemporaryDirectory(prefix="savepoint-demo-") as folder:
         demo = Demo(Path(folder))
         demo.make_project()
@@ -47,20 +49,50 @@ def main() -> None:
         demo.write_records(500)
         made = demo.created()
         demo.say("savepoint create", f"number {made['seq']} by hand: {made['layer_2_status']}")
+        demo.run("sync", "--wait")
+        demo.say("savepoint sync --wait", "anchored on the embedded ledger of this machine")
         demo.prove()
+        for place in demo.places():
+            demo.show_damage(place)
         before = demo.transcript.read_bytes()
         demo.transcript.unlink()
         same = demo.run("show", "latest", "--only", "conversation") == before
         demo.say("rm SESSION.jsonl", f"the agent's own copy is gone: {len(before)} bytes")
         demo.say("savepoint show latest --only conversation", f"back, byte for byte: {same}")
-        demo.flip_a_byte()
-        demo.run("verify", "--all", expect=20)
-        demo.say("savepoint verify --all", "one bit of a pack was flipped: TAMPERED, exit 20")
+        demo.pack().change()
         demo.run("fsck", "--repair")
         demo.run("verify", "--all")
-        demo.say("savepoint fsck --repair", "the pack came back from git; VERIFIED again")
+        demo.say("savepoint fsck --repair", "a damaged pack came back from git; VERIFIED again")
         if not same:
             raise SystemExit("demo: error: the transcript came back changed")
+
+
+class File:
+    """A file of which one bit can be flipped, and flipped back."""
+
+    def __init__(self, name: str, witness: str, path: Path) -> None:
+        self.name = name
+        self.witness = witness  # who must notice
+        self._path = path
+
+    def change(self) -> None:
+        """One bit in its middle; git writes its files read-only."""
+        data = bytearray(self._path.read_bytes())
+        data[len(data) // 2] ^= 1
+        self._path.chmod(0o600)
+        self._path.write_bytes(data)
+
+
+class Account(File):
+    """The newest entry, in the file of the embedded ledger: one bit of its snapshot hash."""
+
+    def change(self) -> None:
+        """Where a cluster would have it, nobody could."""
+        with closing(sqlite3.connect(self._path)) as db, db:
+            found = "SELECT address, data FROM accounts WHERE length(data) = 465"
+            ((address, data),) = db.execute(found).fetchall()
+            changed = data[:100] + bytes([data[100] ^ 1]) + data[101:]
+            db.execute("UPDATE accounts SET data = ? WHERE address = ?", (changed, address))
 
 
 class Demo:
@@ -158,12 +190,34 @@ class Demo:
                 file.write(json.dumps(record, separators=(",", ":")) + "\n")
                 self._count += 1
 
-    def flip_a_byte(self) -> None:
-        """Change one bit in the middle of the newest pack."""
-        pack = max(self.home.glob("stores/*/objects/*/*.pack"), key=lambda one: one.stat().st_mtime)
-        data = bytearray(pack.read_bytes())
-        data[len(data) // 2] ^= 1
-        pack.write_bytes(data)
+    def pack(self) -> File:
+        """The newest one."""
+        return File("pack", "local", self._newest("objects/*/*.pack"))
+
+    def places(self) -> list[File]:
+        """Each place that holds something of the newest savepoint."""
+        return [
+            File("snapshot", "local", self._newest("instances/*/logs/precompact-saves/*.json")),
+            self.pack(),
+            File("record", "local", self._newest("instances/*/logs/precompact-savepoint.jsonl")),
+            File("git object", "git", self._newest("repo.git/objects/pack/*.pack")),
+            Account("account", "chain", self._newest("ledger.db")),
+        ]
+
+    def show_damage(self, place: File) -> None:
+        """Flip one bit there, see it caught by the right witness, and flip it back."""
+        place.change()
+        report = json.loads(self.run("verify", "--all", "--json", expect=20))
+        verdicts = {one["witnesses"][place.witness]["verdict"] for one in report["savepoints"]}
+        if "TAMPERED" not in verdicts:
+            raise SystemExit(f"demo: error: {place.name}: {report['verdict']}")
+        place.change()
+        told = f"{report['verdict']}, exit 20, by the {place.witness} witness"
+        self.say(f"one bit of the {place.name} flipped", told)
+
+    def _newest(self, pattern: str) -> Path:
+        found = self.home.glob(f"stores/*/{pattern}")
+        return max(found, key=lambda one: one.stat().st_mtime_ns)
 
 
 if __name__ == "__main__":
