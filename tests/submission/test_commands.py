@@ -1,0 +1,484 @@
+"""Anchoring from the command line: what it shows, what the owner chooses, a key that is retired."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from anchor_service import queue
+from savepoint.cli import ledger_config, precompact, shapes
+from savepoint.core import errors, spelling
+from savepoint.store import config, durable, keyring, trusted
+from savepoint.store import index as records
+from tests.cli.scene import Scene
+from tests.work import scene as work
+
+if TYPE_CHECKING:
+    from savepoint.store.layout import InstancePaths
+
+_PROGRAM = "EYGXmrH71MqjV4KpxovBYBQzPkAK5hVG93bPJKneqXCf"
+
+
+@pytest.fixture
+def cli(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> Scene:
+    """A store that anchors on the embedded ledger; no worker starts by itself."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+    (tmp_path / "project").mkdir()
+    made = Scene(tmp_path / "project", capsysbinary)
+    made.anchors = True
+    made.good("init", "--instance", "Gabriel #215")
+    made.say("hello", "world")
+    return made
+
+
+def current(cli: Scene) -> InstancePaths:
+    store = cli.paths.store if len(_slugs(cli)) == 1 else _store(cli)
+    return store.instance(config.load(store).instance)
+
+
+def _store(cli: Scene):  # type: ignore[no-untyped-def]  # noqa: ANN202  # as `paths.store`
+    return cli.home.store(os.listdir(cli.home.stores)[0])
+
+
+def _slugs(cli: Scene) -> list[str]:
+    return os.listdir(Path(_store(cli).path, "instances"))
+
+
+def test_a_new_store_anchors_on_its_embedded_ledger(cli: Scene) -> None:
+    made = cli.created()
+    assert (made["layer_3_status"], made["layer_3_task_id"]) == (
+        "QUEUED_FOR_BLOCKCHAIN",
+        "anchor-2",
+    )
+    told = cli.good("status", "--json").json
+    shapes.Status.model_validate(told)
+    assert told["ledger"] == "embedded"
+    assert told["cost"] == {"spent": 0, "next": None, "cap": None}
+    (job,) = told["jobs"]
+    assert (job["seq"], job["kind"], job["state"]) == (2, "anchor", "QUEUED")
+    done = cli.good("sync", "--json").json
+    assert {"kind": "anchor", "key": cli.paths.slug, "seq": 2} in done["done"]
+    told = cli.good("status", "--json").json
+    assert (told["jobs"], told["cost"]["next"]) == ([], 10_000)
+    assert told["cost"]["spent"] > 10_000
+    (listed,) = cli.good("list", "--json").json["savepoints"]
+    assert listed["layer_3_status"] == "BLOCKCHAIN_VERIFIED"
+    shown = cli.good("show", "--json").json["savepoint"]
+    assert shown["layer_3_status"] == "BLOCKCHAIN_VERIFIED"
+    assert "BLOCKCHAIN_VERIFIED" in cli.good("list").text
+    assert "layer 3 BLOCKCHAIN_VERIFIED" in cli.good("show").text
+
+
+def test_what_a_person_reads(cli: Scene) -> None:
+    ran = cli.good("create")
+    assert "Layer 3: QUEUED_FOR_BLOCKCHAIN (embedded)" in ran.text
+    assert "Background task ID: anchor-2" in ran.text
+    assert "no independent witness" in cli.good("status").text
+    assert "QUEUED up to 2, for" in cli.good("status").text
+    assert f"anchored up to savepoint 2 of {cli.paths.slug} on embedded" in cli.good("sync").text
+    assert "lamports spent; the next entry costs 10000" in cli.good("status").text
+
+
+def test_the_status_log_has_where_it_is(cli: Scene) -> None:
+    cli.created()
+    cli.good("sync")
+    lines = Path(cli.paths.status_log).read_text(encoding="utf-8").splitlines()
+    told = json.loads(lines[-1])
+    row = queue.rows(cli.paths.store, cli.paths.slug)[-1]
+    assert (told["seq"], told["event"], told["ledger"]) == (2, "BLOCKCHAIN_VERIFIED", "embedded")
+    assert (told["account"], told["slot"]) == (row.account, row.slot)
+    assert (told["signature"], told["commitment"]) == (
+        spelling.base58(row.signature),
+        "finalized",
+    )
+
+
+def test_a_covered_savepoint_is_verified(cli: Scene) -> None:
+    cli.created()
+    cli.created()
+    cli.good("sync")
+    states = [one["layer_3_status"] for one in cli.good("list", "--json").json["savepoints"]]
+    assert states == ["BLOCKCHAIN_VERIFIED"] * 2
+    assert len(queue.rows(cli.paths.store, cli.paths.slug)) == 1
+
+
+@pytest.mark.parametrize(("ledger", "code"), [(None, 0), ("embedded", 1)])
+def test_precompact_is_partial_while_anchoring_is_pending(
+    cli: Scene, capsysbinary: pytest.CaptureFixture[bytes], ledger: str | None, code: int
+) -> None:
+    config.load(cli.paths.store)._replace(ledger=ledger).save(cli.paths.store)
+    assert precompact.run(["-C", str(cli.project)]) == code
+    word = "DISABLED" if ledger is None else "QUEUED_FOR_BLOCKCHAIN"
+    assert f"Layer 3: {word}" in capsysbinary.readouterr().out.decode()
+
+
+def test_without_a_ledger_nothing_is_anchored(cli: Scene) -> None:
+    cli.good("config", "ledger", "--unset")
+    made = cli.created()
+    assert (made["layer_3_status"], made["layer_3_task_id"]) == ("DISABLED", None)
+    cli.good("sync")
+    told = cli.good("status", "--json").json
+    assert (told["ledger"], told["cost"], told["jobs"]) == (None, None, [])
+    assert not Path(cli.paths.store.ledger_db).exists()
+    assert cli("ledger", "status").code == 2
+    assert "ledger: off" in cli("doctor").text
+
+
+def test_a_ledger_that_is_silent_leaves_it_queued(cli: Scene) -> None:
+    cli.good("config", "program", _PROGRAM)
+    cli.good("config", "ledger", "http://127.0.0.1:1")
+    cli.good("config", "program", _PROGRAM)
+    cli.created()
+    ran = cli("sync")
+    assert ran.code == 31
+    (job,) = cli.good("status", "--json").json["jobs"]
+    assert (job["kind"], job["state"]) == ("anchor", "QUEUED")
+    assert "127.0.0.1" in job["error"]
+    assert job["hint"]
+    (listed,) = cli.good("list", "--json").json["savepoints"]
+    assert listed["layer_3_status"] == "QUEUED_FOR_BLOCKCHAIN"
+    events = Path(cli.paths.status_log).read_text(encoding="utf-8")
+    assert '"event":"QUEUED_FOR_BLOCKCHAIN"' in events
+
+
+def test_a_cluster_without_a_known_program_says_what_to_do(cli: Scene) -> None:
+    cli.good("config", "ledger", "localnet")
+    cli.created()
+    ran = cli("sync")
+    assert ran.code == 31
+    assert "savepoint ledger deploy" in ran.err
+    (job,) = cli.good("status", "--json").json["jobs"]
+    assert job["state"] == "QUEUED"
+    (listed,) = cli.good("list", "--json").json["savepoints"]
+    assert listed["layer_3_status"] == "BLOCKCHAIN_FAILED"
+
+
+def test_another_ledger_is_tried_at_once(cli: Scene) -> None:
+    """What the old one refused is not the new one's: no pause of an hour."""
+    cli.good("config", "ledger", "localnet")
+    cli.created()
+    cli("sync")
+    cli.good("config", "ledger", "embedded")
+    assert work.run(cli.paths.store).returncode == 0
+    (listed,) = cli.good("list", "--json").json["savepoints"]
+    assert listed["layer_3_status"] == "BLOCKCHAIN_VERIFIED"
+
+
+def test_a_ledger_that_began_anew_is_found_by_sync(cli: Scene) -> None:
+    cli.created()
+    cli.good("sync")
+    for ending in ("", "-wal", "-shm"):
+        durable.remove(cli.paths.store.ledger_db + ending)
+    assert cli.good("sync", "--json").json["done"] == [
+        {"kind": "anchor", "key": cli.paths.slug, "seq": 2}
+    ]
+    states = [one.state for one in queue.rows(cli.paths.store, cli.paths.slug)]
+    assert states == ["ORPHANED_BY_RESET", "VERIFIED"]
+    assert cli.good("sync", "--json").json["done"] == []
+
+
+def test_config_of_the_ledger(cli: Scene, tmp_path: Path) -> None:
+    cli.good("config", "ledger", "devnet")
+    cli.good("config", "program", _PROGRAM)
+    cli.good("config", "spend", "50000")
+    wallet = tmp_path / "id.json"
+    wallet.write_bytes(keyring.keypair(bytes(31) + b"\1"))
+    wallet.chmod(0o600)
+    cli.good("config", "payer", str(wallet))
+    told = cli.good("config", "--json").json
+    assert {key: told[key] for key in ledger_config.KEYS} == {
+        "ledger": "devnet",
+        "program": _PROGRAM,
+        "payer": str(wallet),
+        "spend": 50000,
+    }
+    for key in ("program", "payer", "spend", "ledger"):
+        assert cli.good("config", key, "--unset", "--json").json == {key: None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("ledger", "mainnet"), 2),
+        (("ledger", "ftp://example.org"), 2),
+        (("ledger", "http://example.org"), 2),
+        (("ledger", "mainnet-beta"), 2),  # there is no cap yet
+        (("program", "abc"), 2),
+        (("spend", "-1"), 2),
+        (("spend", "1.5"), 2),
+        (("payer", "/nowhere/id.json"), 12),
+    ],
+)
+def test_what_cannot_be_chosen(cli: Scene, arguments: tuple[str, ...], code: int) -> None:
+    before = Path(cli.paths.store.config).read_bytes()
+    assert cli("config", *arguments).code == code
+    assert Path(cli.paths.store.config).read_bytes() == before
+
+
+def test_a_payer_that_others_can_read_is_refused(cli: Scene, tmp_path: Path) -> None:
+    wallet = tmp_path / "id.json"
+    wallet.write_bytes(keyring.keypair(bytes(31) + b"\1"))
+    wallet.chmod(0o644)
+    ran = cli("config", "payer", str(wallet))
+    assert ran.code == 12
+    assert "chmod 600" in ran.err
+
+
+def test_no_token_of_a_url_is_shown(cli: Scene) -> None:
+    url = "https://user:hunter2@127.0.0.1:1/v2/sesame?api-key=xyzzy"
+    cli.good("config", "ledger", url)
+    cli.created()
+    for command in (["config"], ["status"], ["status", "--json"], ["list"], ["create"], ["sync"]):
+        ran = cli(*command)
+        for secret in ("hunter2", "sesame", "xyzzy"):
+            assert secret not in ran.text + ran.err
+
+
+def test_the_mainnet_is_agreed_to_once(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost is shown before; without a terminal the owner says --yes."""
+    genesis = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
+
+    class Mainnet:
+        name = "mainnet-beta"
+
+        def genesis(self) -> bytes:
+            return spelling.key_bytes(genesis)
+
+        def rent(self, size: int) -> int:
+            return 5080 * (128 + size)
+
+    monkeypatch.setattr("anchor_service.ledgers.open_ledger", lambda *_, **__: Mainnet())
+    cli.good("config", "spend", "9000000")
+    ran = cli("config", "ledger", "mainnet-beta")
+    assert ran.code == 2
+    assert f"{5080 * (128 + 465) + 10000} lamports" in ran.err
+    assert "9000000" in ran.err
+    cli.good("config", "ledger", "mainnet-beta", "--yes")
+    assert config.load(cli.paths.store).confirmed == genesis
+    cli.good("config", "ledger", "devnet")
+    assert "lamports" not in cli.good("config", "ledger", "mainnet-beta").err
+    assert cli("config", "spend", "--unset").code == 2
+
+
+def test_a_url_to_the_mainnet_is_agreed_to_as_well(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mainnet:
+        name = "https://127.0.0.1:1"
+
+        def genesis(self) -> bytes:
+            return spelling.key_bytes("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d")
+
+        def rent(self, _size: int) -> int:
+            raise errors.LedgerUnreachableError("no answer")
+
+    monkeypatch.setattr("anchor_service.ledgers.open_ledger", lambda *_, **__: Mainnet())
+    cli.good("config", "spend", "9000000")
+    ran = cli("config", "ledger", "https://127.0.0.1:1")
+    assert ran.code == 2
+    assert "cannot be asked now" in ran.err
+
+
+def test_ledger_status_and_balance(cli: Scene) -> None:
+    told = cli.good("ledger", "status", "--json").json
+    assert (told["ledger"], told["public"], told["entry"]) == ("embedded", False, None)
+    first = told["next_entry"]
+    cli.created()
+    cli.good("sync")
+    told = cli.good("ledger", "status", "--json").json
+    assert told["program"] == {
+        "id": _PROGRAM,
+        "shipped": True,
+        "upgrade_authority": None,
+        "problem": None,
+    }
+    assert (told["entry"]["seq"], told["entry"]["kind"], told["entry"]["record"]) == (
+        1,
+        "SAVEPOINT",
+        2,
+    )
+    assert told["next_entry"] == 10_000 < first
+    balance = cli.good("ledger", "balance", "--json").json
+    assert balance["payer_file"] == cli.home.payer
+    assert (os.stat(cli.home.payer).st_mode & 0o777) == 0o600
+    ran = cli.good("ledger", "airdrop", "5000", "--json").json
+    assert (ran["asked"], ran["payer"]) == (5000, balance["payer"])
+    assert cli("ledger", "deploy").code == 31
+    assert "SAVEPOINT" in cli.good("ledger", "status").text
+
+
+def test_doctor_looks_at_the_ledger(cli: Scene) -> None:
+    cli.created()
+    cli.good("sync")
+    found = {one["name"]: one for one in cli("doctor", "--json").json["checks"]}
+    assert [found[name]["result"] for name in ("ledger", "program", "payer", "anchor")] == [
+        "ok"
+    ] * 4
+    os.chmod(cli.home.payer, 0o644)
+    found = {one["name"]: one for one in cli("doctor", "--json").json["checks"]}
+    assert "0644" in found["ledger"]["detail"]
+
+
+def test_a_conflict_stays_in_status_and_doctor(cli: Scene) -> None:
+    cli.created()
+    cli.good("sync")
+    cli.created()
+    row = queue.rows(cli.paths.store, cli.paths.slug)[-1]
+    with queue.Queue(cli.paths.store) as box:
+        box.put(
+            row._replace(
+                state=queue.CONFLICT, record="0" * 64, record_seq=3, error="entry 9 is not ours"
+            )
+        )
+    (job,) = cli.good("status", "--json").json["jobs"]
+    assert (job["kind"], job["state"]) == ("anchor", "CONFLICT")
+    listed = cli.good("list", "--json").json["savepoints"]
+    assert [one["layer_3_status"] for one in listed] == [
+        "BLOCKCHAIN_VERIFIED",
+        "BLOCKCHAIN_FAILED",
+    ]
+    ran = cli("doctor", "--json")
+    found = [one for one in ran.json["checks"] if one["name"] == "anchor"]
+    assert (found[0]["result"], found[0]["detail"]) == ("fail", "entry 9 is not ours")
+    assert "keys retire" in found[0]["todo"]
+    assert ran.code == 1
+
+
+def test_the_worker_imports_no_ledger_before_a_job_is_due(cli: Scene) -> None:
+    """It starts with every save, and half a second of imports is not for nothing."""
+    program = (
+        "import sys; from savepoint.cli import work, anchoring; "
+        "from savepoint.store.layout import Home; from tests.work.scene import around; "
+        f"store = Home({cli.paths.store.home!r}).store({cli.paths.store.id!r}); "
+        "[kind.owed(store, around()) for kind in anchoring.all_kinds()]; "
+        "print([one for one in sys.modules if one.partition('.')[0] in ('solders', 'solana')])"
+    )
+    root = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=env, check=True, capture_output=True, timeout=30
+    )
+    assert ran.stdout == b"[]\n"
+
+
+def test_a_key_is_retired(cli: Scene) -> None:
+    cli.created()
+    cli.good("sync")
+    old = cli.paths
+    old_root = keyring.root_seed(old.store)
+    told = cli.good("keys", "retire", "--json").json
+    assert (told["instance"], told["retired"]["seq"]) == ("Gabriel #216", 3)
+    assert Path(told["root"]).read_bytes() == old_root != keyring.root_seed(old.store)
+    assert os.path.basename(told["root"]) == "root.1.seed"
+    assert records.is_retired(old)
+    cli.good("sync", "--wait")
+    row = queue.rows(old.store, old.slug)[-1]
+    assert (row.kind, row.record_seq, row.state) == (3, 3, "VERIFIED")
+    status = cli.good("ledger", "status", "--instance", old.slug, "--json").json
+    assert (status["entry"]["kind"], status["entry"]["retired"]) == ("RETIRE", True)
+    assert cli.good("verify", "--instance", old.slug, "--json").json["verdict"] == "VERIFIED"
+
+
+def test_a_session_goes_on_under_the_next_number(cli: Scene) -> None:
+    first = cli.created()
+    cli.good("sync")
+    cli.good("keys", "retire")
+    cli.say("more")
+    made = cli.created()
+    assert (made["instance"], made["seq"], made["session_id"]) == (
+        "Gabriel #216",
+        2,
+        first["session_id"],
+    )
+    assert made["from"]["signer"] == first["signer"]
+    cli.good("sync", "--wait")
+    assert cli.good("verify", "--json").json["verdict"] == "VERIFIED"
+    again = cli.good("show", "--only", "conversation").out
+    assert again == cli.transcript.read_bytes()
+    cli.good("fsck")
+
+
+def test_a_retired_key_needs_a_new_backup(cli: Scene, tmp_path: Path) -> None:
+    word = tmp_path / "word"
+    word.write_text("a long passphrase\n")
+    word.chmod(0o600)
+    cli.good("keys", "backup", "-o", str(tmp_path / "1.age"), "--passphrase-file", str(word))
+    assert cli.good("status", "--json").json["keys_backed_up"]
+    cli.good("keys", "retire")
+    assert not cli.good("status", "--json").json["keys_backed_up"]
+    made = cli.good(
+        *("keys", "backup", "-o", str(tmp_path / "2.age"), "--passphrase-file", str(word)),
+        "--json",
+    ).json
+    assert (len(made["instances"]), made["left_out"]) == (2, [])
+
+
+def test_a_key_is_retired_twice(cli: Scene) -> None:
+    cli.created()
+    for number in (216, 217):
+        assert cli.good("keys", "retire", "--json").json["instance"] == f"Gabriel #{number}"
+    names = sorted(keyring.root_seeds(current(cli).store))
+    assert names == ["root.1.seed", "root.2.seed", "root.seed"]
+    cli.good("fsck")
+
+
+@pytest.mark.parametrize("step", ["replace", "append", "give_birth"])
+def test_a_retirement_that_died_is_finished_by_the_next(
+    cli: Scene, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.created()
+    old = cli.paths
+    places = {
+        "replace": "savepoint.store.durable.replace",
+        "append": "savepoint.store.retirement.index.append",
+        "give_birth": "savepoint.store.retirement.birth.give_birth",
+    }
+
+    def die(*_: object, **__: object) -> None:
+        raise errors.DiskError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(places[step], die)
+        assert cli("keys", "retire").code == 40
+    told = cli.good("keys", "retire", "--json").json
+    assert told["instance"] == "Gabriel #216"
+    assert os.path.basename(told["root"]) == "root.1.seed"
+    assert sorted(keyring.root_seeds(old.store)) == ["root.1.seed", "root.seed"]
+    assert records.is_retired(old)
+    lines = Path(old.index_file).read_bytes().splitlines()
+    assert sum(b'"kind":"retire"' in line for line in lines) == 1
+    os.unlink(old.authority)
+    cli.good("fsck", "--repair")  # derives the old key from the root that gave it
+    assert keyring.authority(old)
+
+
+def test_a_key_that_is_retired_before_its_first_savepoint(cli: Scene) -> None:
+    old = cli.paths
+    cli.good("keys", "retire")
+    ran = cli("sync", "--wait", "--timeout", "20")
+    assert ran.code == 0, ran.err
+    row = queue.rows(old.store, old.slug)[-1]
+    assert (row.kind, row.state) == (3, "VERIFIED")
+
+
+def test_a_foreign_entry_is_no_reason_not_to_retire(cli: Scene) -> None:
+    """That is what the key is retired for."""
+    cli.created()
+    cli.good("sync")
+    head = trusted.load(cli.paths)
+    assert head is not None
+    row = queue.rows(cli.paths.store, cli.paths.slug)[-1]
+    with queue.Queue(cli.paths.store) as box:
+        box.put(row._replace(state=queue.CONFLICT, record="0" * 64, record_seq=3))
+    old = cli.paths
+    cli.good("keys", "retire")
+    cli.good("sync", "--wait")
+    assert queue.rows(old.store, old.slug)[-1].state == "VERIFIED"
