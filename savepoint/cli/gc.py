@@ -11,10 +11,12 @@ import typer
 
 from savepoint.cli import options, place, terminal
 from savepoint.core import limits
-from savepoint.gitlayer import leftovers
+from savepoint.core.errors import CommitError
+from savepoint.gitlayer import leftovers, packing
 from savepoint.gitlayer.repository import Repository
 from savepoint.store import garbage, savepoints
 from savepoint.store.locks import Lock
+from savepoint.work.kinds.commit import Commit
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
@@ -36,7 +38,7 @@ def gc(
         found = (
             garbage.remove(at.store, time.time()) if yes else garbage.find(at.store, time.time())
         )
-    git = _tidy(at) if yes else []
+    git = _tidy(at) if yes else _unreached(at)
     if as_json:
         from savepoint.cli import shapes
 
@@ -47,14 +49,30 @@ def gc(
 
 
 def _tidy(at: place.Place) -> list[str]:
-    """What dead git processes left goes as well."""
+    """What dead git processes left goes as well; what went."""
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
     repo = Repository.of(at.store, place.around().environment, deadline)
     if not os.path.isdir(repo.path):
         return []
     with Lock(at.store.lock, deadline):
         instances = savepoints.instances(at.store)
-        return [one for paths in instances for one in leftovers.remove_leftovers(repo, paths.slug)]
+        gone = [one for paths in instances for one in leftovers.remove_leftovers(repo, paths.slug)]
+        packs = _unreached(at)
+        for name in packs:
+            packing.remove(repo, name)
+    return gone + packs
+
+
+def _unreached(at: place.Place) -> list[str]:
+    """Git packs that nothing leads to, where all that was saved is committed."""
+    repo = place.repository(at.store)
+    if not os.path.isdir(repo.path) or Commit().owed(at.store, place.around()):
+        return []
+    try:
+        return packing.unreached(repo, time.time() - limits.GC_AGE_SECONDS)
+    except CommitError as failure:
+        terminal.note(f"git packs stay: {failure.message}")
+        return []
 
 
 def _document(found: Garbage, git: list[str], *, removed: bool) -> dict[str, Json]:
@@ -78,7 +96,7 @@ def _print(at: place.Place, found: Garbage, git: list[str], *, removed: bool) ->
     told = ", ".join(terminal.counted(count, what) for what, count in counts.items()) or "nothing"
     size = terminal.size(sum(one.size for one in found.orphans))
     terminal.say(f"removed {told}, {size}" if removed else f"{told} can go, {size}")
-    if found.orphans and not removed:
+    if (found.orphans or git) and not removed:
         terminal.advise("`savepoint gc --yes` removes it")
     if found.unknown:
         terminal.note(f"packs and snapshots stay: {found.unknown}")

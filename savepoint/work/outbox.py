@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 from savepoint.core import limits
-from savepoint.core.errors import DiskError, SavepointError
+from savepoint.core.errors import BusyError, DiskError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 
@@ -49,7 +49,10 @@ class Outbox:
     def __enter__(self) -> Self:
         try:
             self._db = _open(self._path)
-        except sqlite3.DatabaseError:  # torn or foreign: what it knew is not needed
+        except sqlite3.DatabaseError as failure:
+            if getattr(failure, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
+                raise BusyError(f"{self._path} is held by another program") from failure
+            # torn or foreign: what it knew is not needed
             for ending in ("", "-wal", "-shm"):
                 durable.remove(self._path + ending)
             self._db = _open(self._path)

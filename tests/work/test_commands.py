@@ -418,6 +418,39 @@ def test_gc_takes_a_repository_that_a_repair_has_replaced(
     assert work.scene("verify", "--all").code in {0, 3}
 
 
+def test_gc_takes_git_packs_that_killed_commits_left(work: Working) -> None:
+    """anomalyco/opencode#14811. One is whole, and was not yet led to when its run was killed."""
+    _created(work)
+    packs = Path(work.store.repository, "objects/pack")
+    before = set(packs.iterdir())
+    stray = b"blob\ndata 5\nhello\nblob\ndata 5\nworld\ndone\n"
+    repo = around().repository(work.store)
+    repo.run("fast-import", "--quiet", "--done", stdin=stray)
+    left = set(packs.iterdir()) - before
+    (pack,) = (one.name for one in left if one.suffix == ".pack")
+    assert work.scene.good("gc", "--json").json["git"] == [], "it may be in the making"
+    for path in packs.iterdir():
+        _age(path, _OLD)
+    assert "1 git leftover can go" in work.scene.good("gc").text
+    assert work.scene.good("gc", "--yes", "--json").json["git"] == [pack]
+    assert set(packs.iterdir()) == before
+    assert work.scene("verify", "--all").code in {0, 3}
+
+
+def test_gc_leaves_git_packs_from_which_a_ref_may_be_put_back(work: Working) -> None:
+    _created(work)
+    packs = Path(work.store.repository, "objects/pack")
+    ref = Path(work.store.repository, "refs/heads/savepoints", work.paths.slug)
+    for path in packs.iterdir():
+        _age(path, _OLD)
+    ref.unlink()
+    before = set(packs.iterdir())
+    assert work.scene.good("gc", "--yes", "--json").json["git"] == []
+    assert set(packs.iterdir()) == before
+    work.scene.good("fsck", "--repair")
+    assert work.scene("verify", "--all").code in {0, 3}
+
+
 def test_what_is_young_stays(work: Working) -> None:
     _created(work)
     pack = _orphan_pack(work, limits.GC_AGE_SECONDS - 60)

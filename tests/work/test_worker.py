@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,7 +174,8 @@ def test_a_worker_that_only_waits_makes_way_for_one_that_was_started_since(
     _until(lambda: outbox.attempts(store, [Job("first", "a", 1, 0)])[0])
     it.saved(1)
     began = time.monotonic()
-    assert scene.run(store).returncode == 0
+    done = scene.run(store)
+    assert (done.returncode, done.stderr) == (0, b"")
     assert time.monotonic() - began < 25
     it.check_pushed()
     sleeping.join(scene.SECONDS)
@@ -201,6 +204,24 @@ def test_attempts_survive_their_worker(store: Store) -> None:
     with Outbox(store) as box:
         box.done(job)
     assert outbox.attempts(store, [job]) == [None]
+
+
+def test_an_outbox_that_is_held_is_not_thrown_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looked as if it were torn."""
+    job = Job("push", "a", 1, 0)
+    with Outbox(store) as box:
+        box.failed(job, PushRefusedError("no"), 100)
+    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.1)
+    with closing(sqlite3.connect(store.outbox)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(BusyError, match="held by another program"):
+            Outbox(store).__enter__()
+        other.rollback()
+    (attempt,) = outbox.attempts(store, [job])
+    assert attempt is not None
 
 
 def test_attempts_of_a_store_that_never_had_a_worker(store: Store) -> None:
