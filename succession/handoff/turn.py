@@ -103,6 +103,8 @@ class Turn:
         if kind == "queue-operation":
             self._take_queued(offset, record)
         self._take_running(offset, record)
+        if claude_facts.is_boundary(record):
+            self._calls.clear()  # what a compaction cut off gets no result any more
         if not is_spoken(record):
             return
         told = blocks(record)

@@ -1,0 +1,134 @@
+"""receipt.json: what a thread passed on, signed by the key of the savepoint it stands on
+(docs/format.md, section 15). What matters most comes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from savepoint.core import handoff_log, keys, limits, record, schema, spelling
+from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core.named import NamedTuple
+from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+
+VERSION = 1
+TYPE = "HANDOFF_RECEIPT"
+
+_SIGNATURE = b',"signature":"'
+_THREAD: dict[str, schema.Check] = {"thread": handoff_log.thread_id, "title": schema.text}
+_SHAPE = schema.members(
+    {
+        "v": schema.one_of(VERSION),
+        "type": schema.one_of(TYPE),
+        "timestamp": schema.spelled(spelling.time_seconds),
+        "predecessor": schema.members(_THREAD),
+        "successor": schema.members(_THREAD),
+        "number": schema.positive,
+        "items": schema.array(
+            schema.members(
+                {
+                    "item": handoff_log.item_id,
+                    "text": schema.text,
+                    "binding": schema.nullable(schema.members(handoff_log.BINDING)),
+                }
+            )
+        ),
+        "savepoint": record.ORIGIN,
+        "record": schema.text,
+        "witnesses": schema.mapping(schema.one_of(*map(str, Verdict))),
+        "unverified": schema.array(schema.spelled(spelling.word)),
+        "project": schema.text,
+        "session": schema.nullable(schema.spelled(spelling.session_key)),
+        "log": schema.members({"seq": schema.positive, "record": schema.spelled(spelling.digest)}),
+        "document": schema.spelled(spelling.digest),
+        "instance": schema.spelled(spelling.Instance.parse),
+        "signer": schema.spelled(spelling.key_bytes),
+        "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
+    }
+)
+
+
+class Receipt(NamedTuple):
+    """A receipt. `data` is the file, `body` what it says."""
+
+    data: bytes
+    body: dict[str, Json]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the file: what the log names."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def thread(self) -> str:
+        """The thread that was handed off."""
+        return str(self._of("predecessor", "thread"))
+
+    @property
+    def successor(self) -> str:
+        """The thread that takes over."""
+        return str(self._of("successor", "thread"))
+
+    @property
+    def signer(self) -> bytes:
+        """32 bytes."""
+        return spelling.key_bytes(str(self.body["signer"]))
+
+    @property
+    def items(self) -> dict[str, dict[str, Json]]:
+        """What was open, by id."""
+        listed = self.body["items"]
+        found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return {str(one["item"]): one for one in found}
+
+    def savepoint(self) -> Record:
+        """The record of the savepoint. Raises MalformedError: it is not the one named beside it."""
+        one = record.parse(str(self.body["record"]).encode())
+        if one.kind != "save" or one.origin() != self.body["savepoint"]:
+            raise MalformedError("the receipt's record is not that of the savepoint it names")
+        return one
+
+    def signature_holds(self) -> bool:
+        """Is it signed by the key that it names?"""
+        unsigned = record.unsigned(self.data.removesuffix(b"\n"))
+        signature = bytes.fromhex(str(self.body["signature"]))
+        return keys.verifies(self.signer, "receipt", unsigned, signature)
+
+    def _of(self, member: str, name: str) -> Json:
+        value = self.body[member]
+        return value[name] if isinstance(value, dict) else None
+
+
+def make(seed: bytes, body: dict[str, Json]) -> Receipt:
+    """A new one. body: all members from `timestamp` to `instance`, in their order.
+
+    Raises MalformedError if what was given cannot be one.
+    """
+    head: dict[str, Json] = {"v": VERSION, "type": TYPE}
+    bare = dump({**head, **body, "signer": spelling.base58(keys.public_key(seed))})
+    signature = keys.sign(seed, "receipt", bare).hex().encode()
+    return parse(bare[:-1] + _SIGNATURE + signature + b'"}\n')
+
+
+def parse(data: bytes) -> Receipt:
+    """The receipt of a file's bytes. Its signature is not checked here.
+
+    Raises MalformedError, or UnsupportedFormatError for a version above ours.
+    """
+    if not data.endswith(b"}\n"):
+        raise MalformedError("receipt.json does not end with } and LF")
+    value = parse_canonical(data[:-1], limits.SMALL_DOCUMENT_BYTES)
+    version = value.get("v") if isinstance(value, dict) else None
+    if type(version) is int and version > VERSION:
+        raise UnsupportedFormatError(f"receipt.json of version {version}")
+    _SHAPE(value, "receipt.json")
+    receipt = Receipt(data, value)  # type: ignore[arg-type]  # _SHAPE saw to it
+    listed = receipt.body["items"]
+    if not isinstance(listed, list) or len(receipt.items) != len(listed):
+        raise MalformedError("receipt.json names an item twice")
+    return receipt

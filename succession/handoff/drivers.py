@@ -1,0 +1,135 @@
+"""Bindings: what names a thread elsewhere, set and read back. What the read-back does not show did
+not move.
+
+registry   a file with a row a line: key, TAB, value
+schedule   a cron-like file: five times (or @daily, …), value, ` # ` key
+upstream   a branch of the project's repository, and what it tracks
+command    a pair of commands from the owner's own config
+none       cannot be bound, for a reason
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Protocol
+
+from savepoint.core import limits
+from savepoint.core.errors import DiskError, HandoffError, SavepointError
+from savepoint.store import durable
+from savepoint.store.files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from succession.handoff.ledger import Binding, Thread
+
+_TIMES = r"(?:@[a-z]+|(?:[^\s#]+[ \t]+){4}[^\s#]+)"
+
+
+class Driver(Protocol):
+    """Sets and reads one kind of binding. Both raise SavepointError, also when time is up."""
+
+    def read(self, place: str, key: str) -> str | None:
+        """What stands there now; None where there is no such row."""
+
+    def write(self, place: str, key: str, value: str) -> None:
+        """Put `value` there."""
+
+
+class _File:
+    """A row of a text file of the project. All else in it keeps its bytes, and it its mode."""
+
+    def __init__(self, project: str, pattern: str) -> None:
+        self._project = project
+        self._pattern = pattern  # what stands before the value, the value, what stands behind it
+
+    def read(self, place: str, key: str) -> str | None:
+        found = self._found(self._text(self._path(place)), key)
+        return found[2] if found else None
+
+    def write(self, place: str, key: str, value: str) -> None:
+        path = self._path(place)
+        text = self._text(path)
+        found = self._found(text, key)
+        if found is None:
+            raise HandoffError(f"{path} has no row {key}")
+        data = text[: found.start(2)] + value + text[found.end(2) :]
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        durable.replace(path, data.encode("utf-8", "surrogateescape"), mode=mode)
+
+    def _path(self, place: str) -> str:
+        return os.path.realpath(os.path.join(self._project, place))
+
+    def _text(self, path: str) -> str:
+        data = read_bounded(path, limits.HANDOFF_BOUND_BYTES)
+        if data is None:
+            raise DiskError(f"{path} is not there")
+        return data.decode("utf-8", "surrogateescape")
+
+    def _found(self, text: str, key: str) -> re.Match[str] | None:
+        """The one row with that key. Raises HandoffError where there are several."""
+        found = list(re.finditer(self._pattern.replace("KEY", re.escape(key)), text, re.MULTILINE))
+        if len(found) > 1:
+            raise HandoffError(f"{len(found)} rows have the key {key}")
+        return found[0] if found else None
+
+
+class _Unbindable:
+    """For what nothing can be done about; its reason was told when it was written down."""
+
+    def read(self, place: str, key: str) -> str | None:
+        raise HandoffError(f"{place}{key} cannot be bound")
+
+    def write(self, place: str, key: str, value: str) -> None:
+        raise HandoffError(f"{place}{key} cannot be bound to {value}")
+
+
+def all_of(project: str, upstream: Driver, command: Driver) -> dict[str, Driver]:
+    """By name. upstream, command: of the caller, who may run git and commands."""
+    return {
+        "registry": _File(project, r"^(KEY\t)([^\r\n]*)"),
+        "schedule": _File(project, rf"^([ \t]*{_TIMES}[ \t]+)(\S[^\r\n]*?)([ \t]+# KEY)[ \t]*\r?$"),
+        "upstream": upstream,
+        "command": command,
+        "none": _Unbindable(),
+    }
+
+
+def value_for(binding: Binding, thread: Thread) -> str:
+    """What is to stand there when that thread holds it."""
+    told = {"thread": thread.id, "title": thread.title, "session": thread.session or ""}
+    return re.sub(r"\{(thread|title|session)\}", lambda found: told[found[1]], binding.value)
+
+
+def move(drivers: Mapping[str, Driver], binding: Binding, value: str) -> tuple[str | None, str]:
+    """Re-point a binding: what was read back, or None and the reason why it did not move."""
+    if binding.driver == "none":
+        return None, binding.reason
+    driver = drivers[binding.driver]
+    try:
+        driver.write(binding.place, binding.key, value)
+        found = driver.read(binding.place, binding.key)
+    except SavepointError as failure:
+        return None, failure.message
+    if found != value:
+        said = "nothing" if found is None else repr(found[: limits.LISTED * 4])
+        return None, f"the read-back says {said}, not {value!r}"
+    return found, ""
+
+
+def refuse_unlike(drivers: Mapping[str, Driver], binding: Binding, thread: Thread) -> None:
+    """A binding is written down as it is. Raises HandoffError where it names something else, and
+    what reading it raises.
+    """
+    if "\n" in binding.value or "\r" in binding.value:
+        raise HandoffError("a value has one line")
+    expected = value_for(binding, thread)
+    found = drivers[binding.driver].read(binding.place, binding.key)
+    if found != expected:
+        said = "nothing" if found is None else repr(found[: limits.LISTED * 4])
+        raise HandoffError(
+            f"{binding.place} says {said}, not {expected!r}",
+            hint="give its value as it is; what cannot be bound has --unbindable REASON",
+        )
