@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from anchor_service import wallet
+from anchor_service.ledgers import clusters
 from savepoint.core import spelling
 from savepoint.core.entry import Place
 from savepoint.core.errors import LedgerRefusedError
@@ -61,7 +62,7 @@ def program_of(chosen: Config) -> bytes:
         return spelling.key_bytes(chosen.program)
     if chosen.ledger != config.EMBEDDED:
         raise LedgerRefusedError(
-            f"no program is known on {chosen.ledger}",
+            f"no program is known on {clusters.cluster(chosen.ledger or '').name}",
             hint="`savepoint ledger deploy` deploys it, or `savepoint config program ID` names it",
         )
     from anchor_service.ledgers.embedded import PROGRAM
