@@ -16,12 +16,10 @@ from savepoint.core.history import History
 from savepoint.core.proof import Proof, Transaction, parents
 from savepoint.core.verdicts import Finding, Verdict, unchecked, worst
 from savepoint.core.verify_chain import Who
-from savepoint.gitlayer import tree
+from savepoint.gitlayer import history, tree
 from savepoint.store import savepoints
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from anchor_service.witness import Looked
     from savepoint.core.entry import Account
     from savepoint.core.ledger import Landing, Ledger
@@ -43,9 +41,9 @@ def export(
     """
     records = savepoints.records(paths).all
     who = Who(records[0].instance, records[0].signer, program)
-    history = History(records)
-    found = witness.look(ledger, who, repo, paths, history)
-    read, last = _covering(found, history, one)
+    linked = History(records)
+    found = witness.look(ledger, who, repo, paths, linked)
+    read, last = _covering(found, linked, one)
     numbers = {record.hash: number for number, record in enumerate(records)}
     between = records[numbers[one.hash] : numbers[last.hash] + 1]
     return Proof(
@@ -56,7 +54,7 @@ def export(
         birth=records[0],
         records=tuple(between),
         account_data=read.to_bytes(),
-        commits=_commits(repo, read.claim.commit, found.commits.behind or {}, one),
+        commits=_commits(repo, read.claim.commit, one) if found.commits.behind else (),
         transaction=_transaction(ledger, paths, found.answer.genesis, read),
     )
 
@@ -86,12 +84,12 @@ def _landing(ledger: Ledger, given: Proof) -> Landing | None:
     return None if sent is None else ledger.landing(sent.signature, history=True)
 
 
-def _covering(found: Looked, history: History, one: Record) -> tuple[Account, Record]:
+def _covering(found: Looked, linked: History, one: Record) -> tuple[Account, Record]:
     """The entry and the record that it names, if all of it holds and leads back to `one`."""
     read, vouched = found.anchor.account, found.vouched
     findings = list(found.anchor.findings)
     if read is not None and vouched is not None:
-        findings += verify_chain.savepoint(one, read, vouched, history, found.commits)
+        findings += verify_chain.savepoint(one, read, vouched, linked, found.commits)
     verdict = worst(finding.verdict for finding in findings)
     fault = next(finding for finding in findings if finding.verdict is verdict)
     if verdict is Verdict.TAMPERED:
@@ -107,12 +105,11 @@ def _covering(found: Looked, history: History, one: Record) -> tuple[Account, Re
     return read, last
 
 
-def _commits(
-    repo: Repository, tip: str, behind: Mapping[str, str], one: Record
-) -> tuple[bytes, ...]:
+def _commits(repo: Repository, tip: str, one: Record) -> tuple[bytes, ...]:
     """Commit objects from the entry's commit to that of the savepoint, each a parent of the one
-    before it; none where git lacks one of them.
+    before it; none where the history here does not reach so far. Raises CommitError, DiskError.
     """
+    behind = history.records(repo, tip)
     names = list(behind)  # newest first: none stands before what comes from it
     target = next((name for name in names if behind[name] == one.hash), None)
     if target is None:

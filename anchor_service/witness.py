@@ -141,10 +141,12 @@ def commits(repo: Repository, named: str) -> Commits:
         return Commits(None, problem="repo.git is missing")
     has_border = os.path.exists(os.path.join(repo.path, "shallow"))
     try:
-        behind = history.records(repo, named) if history.has(repo, named) else None
+        if not history.has(repo, named):
+            return Commits(None)
+        behind = history.records(repo, named)
     except SavepointError as failure:
         return Commits(None, problem=f"commit {named}: {failure.message}")
-    return Commits(behind, has_border)
+    return Commits(frozenset(behind.values()), behind[named], has_border)
 
 
 def ask(ledger: Ledger, who: Who, genesis: bytes, seen: Seen) -> Answer:
@@ -172,11 +174,11 @@ def _lags(data: bytes, seen: Seen) -> bool:
 
 def _with_chain(report: Report, records: list[Record], found: Looked) -> Report:
     by_key = {(one.seq, one.body["snapshot_hash"]): one for one in records if one.kind == "save"}
-    history_ = History(records)
+    linked = History(records)
     checked = []
     for one in report.savepoints:
         of = by_key.get((one.seq, one.snapshot_hash))
-        witness = _witness(of, found, history_)
+        witness = _witness(of, found, linked)
         checked.append(one._replace(witnesses={**one.witnesses, "chain": witness}))
     whole = report._replace(savepoints=tuple(checked))
     held = {one.rule for one in _account_findings(found) if one.result == "pass"}

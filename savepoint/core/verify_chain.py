@@ -68,6 +68,10 @@ NO_SNAPSHOT = bytes(32)  # as NO_COMMIT
 _ENDPOINTS = 2  # that agree, for an independent word
 
 _SYNC = "run `savepoint sync`"
+_ANOTHER = (
+    "ask another endpoint: `savepoint verify --ledger URL`; if it says so too, the ledger lies"
+)
+_FORK = "the key is used in two places: if the other one is not yours, run `savepoint keys retire`"
 _OTHER_PROGRAM = "upgrade savepoint, or name the id of the shipped program with --program"
 _KINDS = {entry.SAVEPOINT: "save", entry.RETIRE: "retire", entry.SUCCESSOR: "birth"}
 
@@ -107,7 +111,8 @@ class Answer(NamedTuple):
 class Commits(NamedTuple):
     """What git has of the commit that the entry names."""
 
-    behind: Mapping[str, str] | None  # it and all it comes from → the record of each; None: lost
+    behind: frozenset[str] | None  # the records of it and of all that it comes from; None: lost
+    record: str = ""  # that of the commit itself
     has_border: bool = False  # a shallow history: what lies behind it is not here
     problem: str = ""  # why nobody could look
 
@@ -187,7 +192,8 @@ def _place(who: Who, state: AccountState | None, seen: Seen, shown: str) -> Find
     if named.result != "pass":
         return named
     if state is None and seen.seq:
-        return rolled_back("VERIFY-18", f"{shown} is gone; entry {seen.seq} was seen there")
+        gone = f"{shown} is gone; entry {seen.seq} was seen there"
+        return rolled_back("VERIFY-18", gone)._replace(hint=_ANOTHER)
     if state is None:
         return pending("VERIFY-18", f"there is no {shown} yet: nothing is anchored")
     if state.owner != who.program or state.executable:
@@ -225,10 +231,13 @@ def spelling_of(data: bytes, who: Who) -> tuple[Account | None, Finding]:
 
 def _freshness(read: Account, seen: Seen, shown: str) -> Finding:
     """VERIFY-20: the program never goes back, so whoever shows less than was seen does."""
+    back = ""
     if read.seq < seen.seq:
-        return rolled_back("VERIFY-20", f"{shown} has entry {read.seq}; {seen.seq} was seen")
-    if read.seq == seen.seq and read.hash != seen.entry:
-        return rolled_back("VERIFY-20", f"{shown}: entry {read.seq} is not the one that was seen")
+        back = f"{shown} has entry {read.seq}; {seen.seq} was seen"
+    elif read.seq == seen.seq and read.hash != seen.entry:
+        back = f"{shown}: entry {read.seq} is not the one that was seen"
+    if back:
+        return rolled_back("VERIFY-20", back)._replace(hint=_ANOTHER)
     if seen.seq and read.seq == seen.seq + 1 and read.metadata.prev != seen.entry:
         return tampered("VERIFY-20", f"{shown}: entry {read.seq} does not follow the one before")
     return passed("VERIFY-20", f"{shown}: entry {read.seq}, up to {seen.seq} was seen before")
@@ -333,7 +342,8 @@ def _without_record(told: Metadata, history: History, where: str) -> Finding:
     if history.is_given_up(told.seq):
         return pending("VERIFY-22", f"{where}, whose loss was accepted; to be anchored again")
     if history.at(told.seq) is not None:
-        return rolled_back("VERIFY-22", f"{where}; the index has another one of that number")
+        other = f"{where}; the index has another one of that number"
+        return rolled_back("VERIFY-22", other)._replace(hint=_FORK)
     return tampered("VERIFY-22", f"{where}, which the index lacks")
 
 
@@ -393,9 +403,9 @@ def _commit(
     if commits.behind is None:
         return unchecked("VERIFY-25", f"anchored commit missing: {named}")
     of = history.last_save(last) if last.kind == "retire" else last
-    if of is not None and commits.behind.get(named) != of.hash:
+    if of is not None and commits.record != of.hash:
         return tampered("VERIFY-25", f"commit {named} is not that of record {of.seq}")
-    if one.hash in commits.behind.values():
+    if one.hash in commits.behind:
         return passed("VERIFY-25", f"commit {named} has record {one.seq} behind it")
     if commits.has_border:
         detail = f"record {one.seq} lies behind the border of the history here"

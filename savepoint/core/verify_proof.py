@@ -94,14 +94,13 @@ def _records(given: Proof) -> Finding:
 
 def _commits(given: Proof, named: str) -> Commits:
     """Git's commit objects, as far as each is a parent of the one before it."""
-    behind, expected = dict[str, str](), [named]
+    told, expected = list[str](), [named]
     for data in given.commits:
-        name = proof.commit_id(data)
-        if name not in expected:
-            return Commits({})
-        behind[name] = proof.record_of(data)
+        if proof.commit_id(data) not in expected:
+            return Commits(frozenset())
+        told.append(proof.record_of(data))
         expected = proof.parents(data)
-    return Commits(behind or None)
+    return Commits(frozenset(told), told[0]) if told else Commits(None)
 
 
 def _snapshot(given: Proof, data: bytes) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -547,3 +548,15 @@ def test_who_asks_no_ledger_loads_no_library_of_solana(cli: Scene) -> None:
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PROJECT)!r}); {code}"]
     done = subprocess.run(command, cwd=cli.project, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_offline_tells_when_the_ledger_was_last_asked(anchored: Scene, public: _Public) -> None:
+    chosen = config.load(anchored.paths.store)
+    chosen._replace(ledger="testnet", program=TESTNET[3]).save(anchored.paths.store)
+    anchored.say("three")
+    anchored.created()
+    anchored.good("sync")
+    ran = anchored("verify", "--offline", "--json")
+    assert ran.code == 21
+    detail = _chain(ran)["findings"][0]["detail"]
+    assert re.fullmatch(r"testnet was not asked: .* an entry \d+ seconds ago", detail)

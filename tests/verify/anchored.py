@@ -70,9 +70,9 @@ class Index(NamedTuple):
         return History(self.records)
 
     @property
-    def commits(self) -> dict[str, str]:
-        """Commit → record, as git would tell."""
-        return {commit_of(one): one.hash for one in self.records}
+    def hashes(self) -> frozenset[str]:
+        """Of all records: what an honest git has behind its newest commit."""
+        return frozenset(one.hash for one in self.records)
 
 
 def save_body(seq: int) -> dict[str, Json]:
@@ -174,7 +174,8 @@ def judged(
     if found.account is not None:
         history = index.history
         vouched = verify_chain.vouched(found.account, history, bootstrap)
-        git = commits or Commits(index.commits)
+        named = {commit_of(other): other.hash for other in index.records}
+        git = commits or Commits(index.hashes, named.get(found.account.claim.commit, ""))
         findings += verify_chain.savepoint(one, found.account, vouched, history, git)
     assert len({one.rule for one in findings}) == len(findings)
     return {finding.rule: finding for finding in findings}

@@ -304,11 +304,11 @@ def test_verify_25_a_commit_of_another_record() -> None:
 
 
 def test_verify_25_a_history_without_the_savepoints_commit() -> None:
-    behind = {name: one for name, one in INDEX.commits.items() if one != OLD.hash}
-    only(judged(INDEX, OLD, answer(GOOD), commits=Commits(behind)), "VERIFY-25")
-    shallow = judged(INDEX, OLD, answer(GOOD), commits=Commits(behind, has_border=True))
+    commits = Commits(INDEX.hashes - {OLD.hash}, NEW.hash)
+    only(judged(INDEX, OLD, answer(GOOD), commits=commits), "VERIFY-25")
+    shallow = judged(INDEX, OLD, answer(GOOD), commits=commits._replace(has_border=True))
     only(shallow, "VERIFY-25", UNVERIFIABLE)
-    assert verdict(judged(INDEX, NEW, answer(GOOD), commits=Commits(behind))) is VERIFIED
+    assert verdict(judged(INDEX, NEW, answer(GOOD), commits=commits)) is VERIFIED
 
 
 def test_verify_25_a_lost_commit_is_said_to_be_missing() -> None:
