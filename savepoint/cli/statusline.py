@@ -97,8 +97,7 @@ def _line(data: bytes) -> str:
     head = sessions.head(store, key)
     if head is None:
         return f"savepoint: session not saved yet{full}"
-    age = _span(int(time.time()) - head.saved_at)
-    return f"savepoint: {head.seq} saved {age} ago{_since(store, head, chosen)}{full}"
+    return f"savepoint: {head.seq} saved {_when(head.saved_at)}{_since(store, head, chosen)}{full}"
 
 
 def _told(data: bytes) -> _Told:
@@ -137,7 +136,7 @@ def _watch(store: Store, key: str, told: _Told, chosen: Config) -> str:
     limit = chosen.threshold
     if limit is not None and percent >= limit and (was is None or was < limit):
         _call_hook(told)
-    return f" · {percent} % until compaction"
+    return f" · {percent} % to compaction"
 
 
 def _percent(told: _Told, figures: Figures) -> int | None:
@@ -207,8 +206,10 @@ def _events(path: str, seq: int) -> set[str]:
     return found
 
 
-def _span(seconds: int) -> str:
-    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= length:
-            return f"{seconds // length} {unit}"
-    return f"{max(0, seconds)} s"
+def _when(seconds: int) -> str:
+    """The time of day here; with the date, if that is another. No age: the line stands until the
+    next answer.
+    """
+    then, today = time.localtime(seconds), time.localtime()
+    is_today = then[:3] == today[:3]
+    return time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", then)

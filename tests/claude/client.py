@@ -61,9 +61,12 @@ class Client:
 
     def __call__(self, prompt: str, *options: str, env: Mapping[str, str] | None = None) -> Ran:
         """`claude -p PROMPT`; the result is one JSON document."""
-        command = [str(self._program), "-p", prompt, "--output-format", "json", *options]
+        return self.command("-p", prompt, "--output-format", "json", *options, env=env)
+
+    def command(self, *arguments: str, env: Mapping[str, str] | None = None) -> Ran:
+        """`claude ARGUMENTS`, without a terminal."""
         done = subprocess.run(
-            command,
+            [str(self._program), *arguments],
             cwd=self.folder,
             env={**self.environment, **(env or {})},
             stdin=subprocess.DEVNULL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from savepoint.store import config, context, journal
 from savepoint.store.context import Figures
 from tests.fault.scene import COMMAND, Fired, Scene, run, session_id
 from tests.hook.test_events import answer, triggers
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|\s+([\w.]+)$", re.MULTILINE)
 
@@ -53,12 +50,12 @@ def shown(scene: Scene, *arguments: str, used: int | None = 5000) -> str:
 
 
 def test_the_state_from_nothing_to_pushed_and_anchored(scene: Scene) -> None:
-    assert shown(scene) == "savepoint: session not saved yet · 0 % until compaction"
+    assert shown(scene) == "savepoint: session not saved yet · 0 % to compaction"
     assert scene.fire().is_quiet
     scene.settle()
-    assert re.fullmatch(r"savepoint: 2 saved \d+ s ago · 0 % until compaction", shown(scene))
+    assert re.fullmatch(r"savepoint: 2 saved \d\d:\d\d · 0 % to compaction", shown(scene))
     config.load(scene.store)._replace(ledger=config.EMBEDDED).save(scene.store)
-    assert " ago · anchor queued · 0 %" in shown(scene)
+    assert " · anchor queued · 0 %" in shown(scene)
     assert scene.command("config", "remote", str(scene.folder / "remote.git")).code == 0
     assert " · push queued · " in shown(scene)
     for word, expected in (
@@ -68,6 +65,13 @@ def test_the_state_from_nothing_to_pushed_and_anchored(scene: Scene) -> None:
     ):
         journal.became(scene.paths, int(time.time()), 2, word, "")
         assert expected in shown(scene)
+
+
+def test_a_savepoint_of_another_day(scene: Scene) -> None:
+    assert scene.fire().is_quiet
+    cache = Path(scene.store.session(session_id(1)))
+    cache.write_bytes(re.sub(rb'"saved_at":[0-9]+', b'"saved_at":1700000000', cache.read_bytes()))
+    assert re.search(r"savepoint: 2 saved 2023-11-1\d \d\d:\d\d", shown(scene))
 
 
 def test_without_a_store(tmp_path: Path) -> None:
@@ -124,7 +128,7 @@ def test_passing_the_threshold_calls_the_hook_at_once(scene: Scene) -> None:
     assert scene.fire(event="Stop").is_quiet
     shown(scene, used=800_000)
     answer(scene, 830_000, model="a-model-that-no-table-has")
-    assert "85 % until compaction" in shown(scene, used=830_000)
+    assert "85 % to compaction" in shown(scene, used=830_000)
     end = time.monotonic() + 30
     while len(scene.saves()) < 2 and time.monotonic() < end:
         time.sleep(0.1)
