@@ -11,7 +11,7 @@ from savepoint.cli import accepting, anchoring, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DeadlineError, SavepointError, UsageError
 from savepoint.gitlayer import remote_url
-from savepoint.work import worker
+from savepoint.work import start, worker
 
 if TYPE_CHECKING:
     from savepoint.cli.accepting import Acceptance
@@ -51,6 +51,8 @@ def sync(
     with terminal.progress("pushing") as progress:
         ran = _Rounds(at, anchoring.all_kinds(progress, look=True), until, wait=wait)
         ran.run()
+    if ran.is_under_way:
+        start.start(at.store, place.around())  # the one that made way for us looks no more
     ran.raise_failure()
     shown: dict[str, Json] = {
         "store": at.store.id,
@@ -98,6 +100,11 @@ class _Rounds:
             time.sleep(max(0.0, min(soon, self._until - time.monotonic())))
             if self._failed:
                 pause = min(2 * pause, limits.SYNC_LONGEST_PAUSE_SECONDS)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Will there be news of something without anybody's doing?"""
+        return any(one is not None for one in self._again)
 
     def raise_failure(self) -> None:
         """The worst of what failed last; the others are told beside it. That the time was too short

@@ -62,7 +62,10 @@ def try_now(
 
     Raises BusyError if a worker does not end before `until`, DiskError.
     """
-    with Lock(store.worker_lock, until), Outbox(store) as box:
+    with ExitStack() as held:
+        with Lock(store.worker_queue, until):  # a worker that sleeps makes way
+            held.enter_context(Lock(store.worker_lock, until))
+        box = held.enter_context(Outbox(store))
         loop = _Loop(store, kinds, around, until, tell, box)
         return [loop.attempt(kind, job) for kind in kinds for job in kind.owed(store, around)]
 
