@@ -115,6 +115,12 @@ def claude_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def tmux() -> str:
+    """The path of tmux: a terminal whose picture can be read."""
+    return shutil.which("tmux") or _lacking("tmux")
+
+
+@pytest.fixture(scope="session")
 def loop_mount() -> None:
     """An ext4 image can be made and mounted through a loop device."""
     if not (

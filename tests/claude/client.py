@@ -54,7 +54,7 @@ class Client:
     """`claude` in one folder, with the home of the test."""
 
     def __init__(self, program: Path, stub: Stub, folder: Path) -> None:
-        self._program = program
+        self.program = program
         self.stub = stub
         self.folder = folder
         self.config = Path(os.environ["CLAUDE_CONFIG_DIR"])
@@ -66,7 +66,7 @@ class Client:
     def command(self, *arguments: str, env: Mapping[str, str] | None = None) -> Ran:
         """`claude ARGUMENTS`, without a terminal."""
         done = subprocess.run(
-            [str(self._program), *arguments],
+            [str(self.program), *arguments],
             cwd=self.folder,
             env={**self.environment, **(env or {})},
             stdin=subprocess.DEVNULL,

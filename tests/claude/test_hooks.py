@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from savepoint.cli import agent_settings
 from tests.claude.client import Client, running
+from tests.claude.screen import Screen
 from tests.claude.stub import Reply, texts
 from tests.cli.scene import Scene
 from tests.structure.sources import PROJECT
@@ -220,3 +223,25 @@ def test_a_skill_saves(session: Session) -> None:
     assert any(command in text for text in texts(asked["messages"])), "the skill names it"
     assert any("Layer 1: Local savepoint created" in text for text in texts(answered["messages"]))
     assert session.triggers() == ["manual"]
+
+
+# On a terminal
+
+
+def test_the_status_line_shows_the_users_own_and_the_state(session: Session, tmux: str) -> None:
+    own = {"type": "command", "command": 'echo "my own line: $(basename "$PWD")"'}
+    session.settings.write_text(json.dumps({"statusLine": own}))
+    session.good("install", "claude-code")
+    session.claude.stub.replies += [Reply("Noted.", tokens=140_000), Reply("Done.", tokens=143_000)]
+    with Screen(tmux, session.claude, session.project.parent, WINDOW) as screen:
+        assert "my own line: project" in screen.wait_for(" saved yet")
+        screen.say("the word is BADGER")
+        assert "my own line: project" in screen.wait_for("83 % to compaction")
+        screen.say("go on")
+        picture = screen.wait_for("85 % to compaction")
+        assert "my own line: project" in picture
+        assert re.search(r"savepoint: [23] saved \d\d:\d\d · anchor", picture)
+        end = time.monotonic() + 60
+        while len(session.saves()) < 2 and time.monotonic() < end:
+            time.sleep(0.5)
+    assert [one["trigger"] for one in session.saves()][:2] == ["stop", "context_limit_approaching"]
