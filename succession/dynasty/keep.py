@@ -63,6 +63,10 @@ class Held(NamedTuple):
             return []
         return journal.commit(self.folder, self.files, Change(replaced, appended))
 
+    def remember(self, seen_after: Seen) -> None:
+        """Which sessions there are, alone and not synced: it can be lost. Raises DiskError."""
+        durable.replace_cache(os.path.join(self.folder, SESSIONS), seen_after.to_bytes())
+
 
 def folder_of(store: Store) -> str:
     """Where the dynasty of a store is."""

@@ -16,7 +16,8 @@ from succession.dynasty.constants import CALLS_KEPT, SESSIONS_KEPT
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
-NOT_A_SESSION = frozenset({"compact", "resume", "clear", "fork"})  # what SessionStart says of it
+COMPACTION = "compact"  # its session may have begun before there was a hook to tell
+NOT_A_SESSION = frozenset({COMPACTION, "resume", "clear", "fork"})  # what SessionStart says of it
 
 
 class Session(NamedTuple):

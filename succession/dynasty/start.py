@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, keep
-from succession.dynasty.seen import NOT_A_SESSION, Session
+from succession.dynasty.seen import COMPACTION, NOT_A_SESSION, Session
 from succession.dynasty.state import brief
 
 if TYPE_CHECKING:
@@ -23,14 +23,12 @@ def at_start(request: Request, source: str, *, resurrected: bool) -> str:
     here = branch.current(request.project, request.cwd, request.environment)
     key = session_key(request.session_id)
     with keep.opened(store, here, request.now, request.deadline) as held:
-        is_new = key not in held.seen.sessions
-        counts = resurrected or source not in NOT_A_SESSION
         text = brief(held.state, key)
-        if is_new and not counts:
-            seen = held.seen.with_session(key, Session(counts=False))
-            held.write(held.state, seen)
-        elif counts and is_new:
-            _surface(held, key)
+        if key not in held.seen.sessions and source != COMPACTION:
+            counts = resurrected or source not in NOT_A_SESSION
+            held.remember(held.seen.with_session(key, Session(counts=counts)))
+            if counts:
+                _surface(held, key)
     return text
 
 

@@ -53,7 +53,7 @@ def words(text: str) -> frozenset[str]:
 
 _NAME = r"[\w@+~-][\w@+~.-]*"
 _PATH = re.compile(
-    rf"(?<![\w/.:-])\.?(?:(?:{_NAME}/)+(?:{_NAME})?|[\w@+-][\w@+.-]*\.[A-Za-z][A-Za-z0-9]{{0,7}}\b)"
+    rf"(?<![\w/.:-])(?:\./)?\.?(?:(?:{_NAME}/)+(?:{_NAME})?|[\w@+-][\w@+.-]*\.[A-Za-z][A-Za-z0-9]{{0,7}}\b)"
 )
 _NUMBER = re.compile(r"[0-9.]*|e\.g|i\.e")
 _WORD = re.compile(rf"[^\W\d_]{{{WORD_LETTERS},}}")
