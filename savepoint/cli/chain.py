@@ -140,5 +140,5 @@ def _missing(paths: InstancePaths) -> str:
 
     if witness.was_anchored(paths, EMBEDDED):
         return "ledger.db is gone: to be anchored again"
-    head = trusted.load(paths)
-    return _AWAY if head is not None and head.ledgers else "nothing is anchored yet"
+    head = trusted.load(paths)  # none: a repository alone
+    return _AWAY if head is None or head.ledgers else "nothing is anchored yet"

@@ -203,10 +203,19 @@ def online(read: Account, anchor: Anchor, landing: Landing | None, name: str) ->
     """
     now = anchor.account
     if now is not None and now.seq == read.seq and now.hash == read.hash:
-        return passed("VERIFY-30", f"{name} has entry {read.seq}, of chain time {now.chain_time}")
+        since = _clock(now.chain_time)
+        return passed("VERIFY-30", f"{name} has entry {read.seq}, since {since} by its clock")
     if now is not None and now.seq == read.seq + 1 and now.metadata.prev == read.hash:
         return passed("VERIFY-30", f"{name} had entry {read.seq} before the one that is there now")
     if landing is not None and landing.level == verify_chain.FINALIZED and landing.error is None:
         return passed("VERIFY-30", f"the transaction of entry {read.seq} is final at {name}")
     detail = f"{name} has later entries, and no longer knows the transaction of entry {read.seq}"
     return unchecked("VERIFY-30", detail, hint=_EXPORT)
+
+
+def _clock(seconds: int) -> str:
+    """A cluster may say any time."""
+    try:
+        return spelling.time_text(seconds)
+    except MalformedError:
+        return f"second {seconds}"

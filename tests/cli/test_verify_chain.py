@@ -288,6 +288,8 @@ def test_a_repository_alone_shows_links_signatures_and_commits(
                 "VERIFY-13": "pass",
             }
             assert witnesses["chain"]["verdict"] == "OFF"
+    embedded = _alone(anchored, pushed, "--ledger", "embedded")
+    assert "stays on its machine" in _chain(embedded)["reason"]
     assert not (tmp_path / "nobody").exists()
 
 
@@ -363,6 +365,8 @@ def test_a_proof_is_held_against_its_ledger_online(anchored: Scene) -> None:
     path = _exported(anchored, "2")
     ran = _proof(anchored, path, "--online")
     assert (ran.code, ran.json["witnesses"]["ledger"]["verdict"]) == (0, "VERIFIED")
+    last = ran.json["witnesses"]["ledger"]["findings"][-1]["detail"]
+    assert re.fullmatch(r"embedded has entry 1, since 20\d\d-.*Z by its clock", last)
     for number in range(2):  # the entry is the one before, then further back
         anchored.say(f"more {number}")
         anchored.created()
