@@ -8,12 +8,14 @@ import typer
 
 from savepoint import __version__
 from savepoint.cli import (
+    bootstrap,
     config,
     create,
     doctor,
     export,
     fsck,
     gc,
+    handoff,
     init,
     install,
     keys,
@@ -49,6 +51,7 @@ app.command("status")(status.status)
 app.command("verify")(verify.verify)
 app.command("fsck")(fsck.fsck)
 app.command("resurrect")(resurrect.resurrect)
+app.command("bootstrap")(bootstrap.bootstrap)
 app.command("export")(export.export)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
@@ -58,6 +61,7 @@ app.command("worker")(worker.worker)
 app.command("gc")(gc.gc)
 app.add_typer(keys.app, name="keys")
 app.add_typer(succession.app, name="succession")
+app.add_typer(handoff.app, name="handoff")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(proof.app, name="proof")
 
