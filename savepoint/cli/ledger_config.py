@@ -37,7 +37,7 @@ def agreed(at: Place, key: str, values: list[str], *, yes: bool) -> str | None:
 
     Raises UsageError (not agreed), SavepointError (the mainnet must be asked what an entry costs).
     """
-    if key != "ledger" or len(values) != 1 or not _is_mainnet(at, _ledger(values[0])):
+    if key != "ledger" or len(values) != 1 or not _is_mainnet(at, choice_of(values[0])):
         return None
     if at.config.spend is None:
         raise UsageError(f"{MAINNET} costs real money, and there is no cap yet", hint=_CAP)
@@ -62,7 +62,7 @@ def changed(at: Place, before: Config, key: str, value: str, agreed_to: str | No
         return before._replace(payer=_payer(at, value))
     if key == "spend":
         return before._replace(spend=_lamports(value))
-    after = before._replace(ledger=_ledger(value), confirmed=agreed_to or before.confirmed)
+    after = before._replace(ledger=choice_of(value), confirmed=agreed_to or before.confirmed)
     # The id of a program is of one cluster.
     return after if after.ledger == before.ledger else after._replace(program=None)
 
@@ -117,7 +117,7 @@ def name_of(choice: str | None) -> str | None:
     return clusters.cluster(choice).name
 
 
-def _ledger(text: str) -> str:
+def choice_of(text: str) -> str:
     """Raises UsageError."""
     if text != EMBEDDED:
         from anchor_service.ledgers import clusters

@@ -18,6 +18,7 @@ from savepoint.store import savepoints
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
+    from savepoint.core.bootstrap_document import Holder
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.core.verdicts import Report
@@ -84,12 +85,13 @@ def resurrect(
         resurrection_report.tell(left, as_json=as_json)
         return
     one = _chosen(at, selector, session)
-    asked = _asked(at, one, only, output)._replace(
+    _bring(at, one)
+    asked = request(at, one, only, output)._replace(
         full=full, apply=apply, force=force, allow_unverified=allow_unverified
     )
-    report = _verified(at, one, offline=offline)
-    done = _run(at, _parent(at, one, report), report, asked, tell)
-    _afterwards(at, done)
+    report = verified(at, one, offline=offline)
+    done = _run(at, parent_of(at, one, report), report, asked, tell, offline=offline)
+    afterwards(at, done)
     resurrection_report.tell(done.report, as_json=as_json)
 
 
@@ -105,7 +107,22 @@ def _chosen(at: place.Place, selector: str, session: str) -> Record:
     return found[0]
 
 
-def _asked(at: place.Place, one: Record, only: Part | None, output: str) -> Asked:
+def _bring(at: place.Place, one: Record) -> None:
+    """A savepoint that was left at the remote when the store was fetched is fetched now."""
+    from savepoint.gitlayer import shallow, witness
+    from savepoint.gitlayer.remote import Remote
+    from savepoint.store import border
+
+    there = os.path.lexists(os.path.join(at.paths.path, one.snapshot_file))
+    if there or one.seq >= border.load(at.paths) or at.config.remote is None:
+        return
+    remote = Remote.of(place.repository(at.store), remote_url.parse(at.config.remote, "/"))
+    with terminal.busy("fetching"):
+        shallow.fetch_older(remote, at.paths, one, witness.identities_of(at.store))
+
+
+def request(at: place.Place, one: Record, only: Part | None, output: str) -> Asked:
+    """What is to come back: everything, or one part alone; the rest as it is without options."""
     from savepoint.resurrect.steps import ALL, Asked
 
     return Asked(
@@ -133,7 +150,7 @@ def _own_folder(at: place.Place, one: Record) -> tuple[str, str]:
     return os.path.realpath(at.store.restored), next(n for n in names if n not in taken)
 
 
-def _verified(at: place.Place, one: Record, *, offline: bool) -> Report:
+def verified(at: place.Place, one: Record, *, offline: bool) -> Report:
     """What all witnesses say of the savepoint."""
     from savepoint.gitlayer import witness
     from savepoint.store.witness import verify_local
@@ -145,7 +162,8 @@ def _verified(at: place.Place, one: Record, *, offline: bool) -> Report:
     return chain.verify(at.config, repo, at.paths, report, chain.Wanted(offline=offline))
 
 
-def _parent(at: place.Place, one: Record, report: Report) -> Parent:
+def parent_of(at: place.Place, one: Record, report: Report) -> Parent:
+    """What a successor is born of: the savepoint, with its commit as git's witness found it."""
     from savepoint.resurrect.successor import Parent
 
     (checked,) = report.savepoints
@@ -154,15 +172,45 @@ def _parent(at: place.Place, one: Record, report: Report) -> Parent:
 
 
 def _run(
-    at: place.Place, parent: Parent, report: Report, asked: Asked, tell: resurrection_report.Tell
+    at: place.Place,
+    parent: Parent,
+    report: Report,
+    asked: Asked,
+    tell: resurrection_report.Tell,
+    *,
+    offline: bool,
 ) -> Done:
-    from savepoint.resurrect import successor
     from savepoint.resurrect.steps import Resurrection
 
     remote = at.config.remote
     shown = remote_url.parse(remote, "/").shown if remote else None
-    with Resurrection(parent, report, asked, successor.holders(at.store), tell) as going:
+    known = _known(at, parent.savepoint, offline=offline or not asked.whole)
+    with Resurrection(parent, report, asked, known, tell) as going:
         return going.run(shown)
+
+
+def _known(at: place.Place, one: Record, *, offline: bool) -> list[Holder]:
+    """Who holds which number, as far as the store and the remote know."""
+    from savepoint.core.bootstrap_document import Holder
+    from savepoint.core.spelling import Instance
+    from savepoint.gitlayer import glance
+    from savepoint.gitlayer.remote import Remote
+    from savepoint.resurrect import successor
+
+    known = successor.holders(at.store)
+    if at.config.remote is None or offline:
+        return known
+    base = Instance.parse(one.instance)
+    own = {paths.slug for paths in savepoints.instances(at.store)}
+    remote = Remote.of(place.repository(at.store), remote_url.parse(at.config.remote, "/"))
+    try:
+        tips = {slug: tip for slug, tip in remote.tips().items() if slug not in own}
+        later = {slug: t for slug, t in tips.items() if glance.same_name(slug, base) > base.number}
+        births = glance.births(remote, at.store.scratch, later)
+    except SavepointError as failure:
+        terminal.note(f"a sibling may have the same number: {failure.message}")
+        return known
+    return known + [Holder(born.instance, born.signer) for born in births.values()]
 
 
 def _finished(at: place.Place) -> dict[str, Json] | None:
@@ -177,7 +225,7 @@ def _finished(at: place.Place) -> dict[str, Json] | None:
     return report
 
 
-def _afterwards(at: place.Place, done: Done) -> None:
+def afterwards(at: place.Place, done: Done) -> None:
     """The successor's birth is committed; a worker does what else is owed."""
     from savepoint.gitlayer.commit import commit
     from savepoint.work import start

@@ -152,5 +152,7 @@ def _notes(report: dict[str, Any]) -> None:
     if report["session"] is not None:
         for what, count in report["session"]["repairs"].items():
             terminal.note(f"put right in the session that came back: {what}: {count}")
+    for one in report["caveats"]:
+        terminal.note(one)
     if report["unverified"]:
         terminal.note(f"allowed without being verified: {', '.join(report['unverified'])}")

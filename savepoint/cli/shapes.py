@@ -488,6 +488,7 @@ class Resurrected(_Shape):
     proofs: Proofs
     fuller: int | None
     sessions: dict[str, int]
+    caveats: list[str]
 
 
 class Error(_Shape):

@@ -37,11 +37,11 @@ def fresh(remote: Remote, paths: InstancePaths, tip: str) -> Iterator[Repository
         durable.remove_folder(path)
 
 
-def bring(remote: Remote, slug: str, tip: str) -> None:
+def bring(remote: Remote, slug: str, tip: str, *, depth: int = 0) -> None:
     """Fetch the instance's branch, and let the same branch lead to it here, where there is none.
-    Raises as `fresh`.
+    depth: as of Remote.fetch. Raises as `fresh`.
     """
-    remote.fetch(slug, tip)
+    remote.fetch(slug, tip, depth=depth)
     path = os.path.join(remote.repo.path, repository.branch(slug))
     if os.path.lexists(path):
         raise DiskError(f"{path} is there already")

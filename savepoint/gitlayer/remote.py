@@ -25,6 +25,8 @@ from savepoint.gitlayer.repository import BRANCHES, ID_DIGITS
 from savepoint.store.journal import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint.gitlayer.remote_url import RemoteUrl
     from savepoint.gitlayer.repository import Repository
 
@@ -53,6 +55,8 @@ _UNASKED = {
 }
 _NO_BATCH_MODE = ("plink", "putty", "tortoiseplink", "simple")  # values of ssh.variant
 
+_PROMISOR = "promisor"  # how the remote is called where it is asked for single blobs
+_GENEROUS = "git -c uploadpack.allowFilter=true upload-pack"
 _SEEN = "refs/savepoint/seen"  # what was fetched, by commit: nothing is ever overwritten there
 _HOSTILE = (b"fsck error", b"did not send all necessary objects")
 _UNFIT = (b"does not support this repository's hash algorithm", b"shallow update not allowed")
@@ -105,14 +109,24 @@ class Remote(NamedTuple):
         if not result.ok:
             raise self._push_failure(result)
 
-    def fetch(self, slug: str, commit: str) -> None:
+    def fetch(self, slug: str, commit: str, *, depth: int = 0) -> None:
         """Bring what the instance's branch leads to, `commit` as it was last seen, into a place of
-        its own. Raises RemoteUnreachableError, RemoteDivergedError (what it sends is not sound).
+        its own. depth: so many commits, each of which is a whole savepoint; 0: all of them.
+
+        Raises RemoteUnreachableError, RemoteDivergedError (what it sends is not sound).
         """
+        self._fetch(f"{self.below}/{slug}", commit, depth)
+
+    def fetch_commit(self, commit: str) -> None:
+        """Bring one commit alone, by its id. Raises as `fetch`; a remote may refuse that."""
+        self._fetch(commit, commit, 1)
+
+    def _fetch(self, what: str, commit: str, depth: int) -> None:
         place = f"{_SEEN}/{commit}"
         options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
-        refspec = f"{self.below}/{slug}:{place}"  # no `+`: never over another commit
-        command = ("fetch", *options, "--no-auto-maintenance", self.url.text, refspec)
+        border = (f"--depth={depth}",) if depth else ()
+        refspec = f"{what}:{place}"  # no `+`: never over another commit
+        command = ("fetch", *options, *border, "--no-auto-maintenance", self.url.text, refspec)
         result = self._run(command, limits.FETCH_SECONDS)
         if any(words in result.err for words in _HOSTILE):
             raise RemoteDivergedError(f"what {self.url.shown} sends is unsound: {said(result)}")
@@ -121,6 +135,37 @@ class Remote(NamedTuple):
         if repository.read_ref(self.repo, place) != commit:
             self.repo.run("update-ref", "-d", place)
             raise RemoteUnreachableError(f"the branch at {self.url.shown} moved meanwhile")
+
+    def glance(self, tips: Mapping[str, str]) -> None:
+        """Bring the newest commits and trees of these branches (slug → commit), without content:
+        what is read of it is fetched by itself. For a repository that is thrown away.
+
+        Raises as `fetch`.
+        """
+        refspecs = [f"{self.below}/{slug}:{_SEEN}/{commit}" for slug, commit in tips.items()]
+        options = ("--no-tags", "--no-write-fetch-head", "--quiet", "--no-auto-maintenance")
+        without = ("--depth=1", "--filter=blob:none")
+        command = (*self.promising(), "fetch", *options, *without, _PROMISOR, *refspecs)
+        result = self._run(command, limits.FETCH_SECONDS)
+        if not result.ok:
+            raise self._unreachable(result)
+
+    def read_lazily(self, blob: str, limit: int) -> bytes:
+        """The bytes of a blob that `glance` left out. Raises RemoteUnreachableError."""
+        command = (*self.promising(), "cat-file", "blob", blob)
+        result = self._run(command, limits.REMOTE_ANSWER_SECONDS, limit, lazily=True)
+        if not result.ok:
+            raise self._unreachable(result)
+        return result.out
+
+    def promising(self) -> tuple[str, ...]:
+        """Options that name the remote as the one which has what is missing here. A path, which
+        serves only what its own config allows, is asked with one that does.
+        """
+        settings = [f"remote.{_PROMISOR}.url={self.url.text}", f"remote.{_PROMISOR}.promisor=true"]
+        if self.url.kind in ("path", "file"):
+            settings.append(f"remote.{_PROMISOR}.uploadpack={_GENEROUS}")
+        return tuple(part for one in settings for part in ("-c", one))
 
     def complete(self, slug: str) -> None:
         """Bring the history of an instance's branch that a shallow repository lacks.
@@ -133,12 +178,21 @@ class Remote(NamedTuple):
         if not result.ok:
             raise self._unreachable(result)
 
-    def _run(self, args: tuple[str, ...], seconds: float) -> gitcmd.Result:
+    def _run(
+        self,
+        args: tuple[str, ...],
+        seconds: float,
+        limit: int = limits.GIT_OUTPUT_BYTES,
+        *,
+        lazily: bool = False,
+    ) -> gitcmd.Result:
         where = (self.repo.option, *repository.OPTIONS, *_OPTIONS)
+        lazy = {"GIT_NO_LAZY_FETCH": "0"} if lazily else {}
         running = gitcmd.start(
             (*where, *args),
             env=self.repo.env,
-            variables={**_UNASKED, "GIT_SSH_COMMAND": self.ssh},
+            limit=limit,
+            variables={**_UNASKED, "GIT_SSH_COMMAND": self.ssh, **lazy},
         )
         return running.finish(min(self.repo.deadline, time.monotonic() + seconds))
 

@@ -66,6 +66,7 @@ class Asked(NamedTuple):
     apply: bool  # loaded files go over the project
     force: bool  # also over files that differ
     now: int  # Unix seconds
+    caveats: tuple[str, ...] = ()  # what cannot be excluded
 
 
 class Done(NamedTuple):
@@ -105,9 +106,14 @@ class Resurrection:
         for move in self._moves():
             move.drop()
 
-    def run(self, remote: str | None, chain: str = "") -> Done:
+    def run(
+        self, remote: str | None, chain: str = "", publish: Callable[[], Parent] | None = None
+    ) -> Done:
         """All six. remote: how it is shown; None: there is none. chain: why the ledger does not
-        count, beside what its witness says. Raises SavepointError, the step that met it named.
+        count, beside what its witness says. publish: puts a store that was fetched into its place
+        between steps 5 and 6, and gives the predecessor there.
+
+        Raises SavepointError, the step that met it named.
         """
         self._admission.raise_worst()
         self._step(self._bootstrap())
@@ -116,7 +122,24 @@ class Resurrection:
         self._step(self._admission.step(admission.GIT, "GITHUB_VERIFIED", absent=alone))
         self._step(self._load())
         self._step(self._integrity())
+        if publish is not None:
+            self._moved(publish())
         return self._resume()
+
+    def _moved(self, parent: Parent) -> None:
+        """The store has another path now, and what waits in it as well."""
+        before, self._store = self._store.home, parent.paths.store
+        self._parent, self._born = parent, None
+        after = self._store.home
+
+        def rooted(path: str) -> str:
+            return after + path.removeprefix(before) if path.startswith(before + "/") else path
+
+        if self._folder is not None:
+            move = self._folder.move
+            self._folder = self._folder._replace(move=move._replace(root=rooted(move.root)))
+        if self._apply is not None:
+            self._apply = self._apply._replace(source=rooted(self._apply.source))
 
     def _step(self, step: Step) -> None:
         self._steps.append(step)
@@ -294,6 +317,7 @@ class Resurrection:
             "proofs": self._proofs(),
             "fuller": self._fuller(),
             "sessions": self._history("sessions"),
+            "caveats": [*self._asked.caveats],
         }
 
     def _told_session(self) -> Json:

@@ -9,7 +9,7 @@ from savepoint.core import limits, verify
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Witness, unchecked
 from savepoint.core.verify import Index, Lack, Names
-from savepoint.store import evidence
+from savepoint.store import border, evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,6 +62,7 @@ class Examination:
     ) -> None:
         self._paths = paths
         self._packs = packs
+        self._border = border.load(paths)
         data = evidence.read(paths.index_file, limits.INDEX_BYTES)
         self.index = Index(data, seen, names(paths))
         saves = self.index.saves
@@ -80,12 +81,20 @@ class Examination:
         path = os.path.join(self._paths.path, one.snapshot_file)
         where = relative(self._paths, path)
         data = evidence.read(path, limits.SNAPSHOT_BYTES)
-        found = [*self.index.findings(line), verify.snapshot_file(one, data, where)]
+        found = [*self.index.findings(line), self._file(one, data, where)]
         if isinstance(data, Lack) or found[-1].result != "pass":
             return _Examined(one, where, tuple(found), None)
         document, finding = verify.snapshot_document(one, data, where)
         contents = self._packs.add(document, where) if document else None
         return _Examined(one, where, (*found, finding), contents)
+
+    def _file(self, one: Record, data: bytes | Lack, where: str) -> Finding:
+        """VERIFY-5. What lies behind the border of a fetched history was never here."""
+        if data == Lack(evidence.MISSING) and one.seq < self._border:
+            detail = f"{where} was not fetched: it lies behind the border of the history here"
+            hint = f"`savepoint resurrect {one.seq}` fetches it"
+            return unchecked("VERIFY-5", detail, hint=hint)
+        return verify.snapshot_file(one, data, where)
 
     def _conclude(self, one: _Examined) -> CheckedSavepoint:
         found = list(one.findings)

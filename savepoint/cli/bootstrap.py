@@ -1,0 +1,190 @@
+"""`savepoint bootstrap`: a successor on a machine that has nothing but a remote and the keys."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from savepoint.capture import surroundings
+from savepoint.cli import (
+    chain,
+    ledger_config,
+    options,
+    passphrase,
+    place,
+    resurrect,
+    resurrection_report,
+    terminal,
+)
+from savepoint.cli import verify as verifying
+from savepoint.core import limits
+from savepoint.core.errors import NoStoreError, OutputExistsError, UnverifiableError
+from savepoint.gitlayer import remote_url
+from savepoint.store import backup, registry
+from savepoint.store.config import EMBEDDED
+
+if TYPE_CHECKING:
+    from savepoint.core.verdicts import Report
+    from savepoint.gitlayer.remote_url import RemoteUrl
+    from savepoint.resurrect.bootstrap import Fetched
+    from savepoint.resurrect.steps import Asked, Done
+    from savepoint.resurrect.successor import Parent
+    from savepoint.store.backup import Backup
+
+_AWAY = "embedded ledger stays on its machine"
+_CAVEAT = (
+    "no ledger could be asked: a rollback of the remote to any state after the backup's heads "
+    "cannot be excluded"
+)
+
+
+def bootstrap(
+    remote: Annotated[str, typer.Option("--remote", metavar="URL", help="Where savepoints are.")],
+    *,
+    keys: Annotated[
+        str,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            help="What `keys backup` made; without it nothing can be opened.",
+            show_default=False,
+        ),
+    ] = "",
+    passphrase_file: passphrase.File = "",
+    ledger: options.LedgerName = "",
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="The conversation from before its last compaction."),
+    ] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="The folder to make for files, state and changes.",
+            show_default="one in the store",
+        ),
+    ] = "",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Put the loaded files into the project, too.")
+    ] = False,
+    allow_unverified: Annotated[
+        bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
+    ] = False,
+    instance: options.InstanceName = "",
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Bring the newest savepoint back on a machine that has nothing: verified, with a successor."""
+    folder = place.folder(project)
+    url = remote_url.parse(remote, os.getcwd())
+    if not keys:
+        _only_verify(url, instance, ledger)
+        return
+    _refuse_store(folder)
+    kept = _opened(keys, passphrase_file)
+    tell = resurrection_report.steps(as_json=as_json)
+    from savepoint.resurrect.bootstrap import fetched
+
+    around = place.around().environment
+    with fetched(place.home(), kept, url, instance, around) as found:
+        at = _place(found, folder, ledger)
+        report = _verified(at, found)
+        asked = resurrect.request(at, found.savepoint, None, output)._replace(
+            full=full,
+            apply=apply,
+            allow_unverified=allow_unverified,
+            target=folder,
+            caveats=(_CAVEAT,) if at.config.ledger in (None, EMBEDDED) else (),
+        )
+        done = _run(at, found, report, asked, tell, kept)
+    there = place.find(folder)
+    resurrect.afterwards(there, done)
+    resurrection_report.tell(done.report, as_json=as_json)
+
+
+def _refuse_store(folder: str) -> None:
+    try:
+        store = registry.find(place.home(), folder)
+    except NoStoreError:
+        return
+    raise OutputExistsError(
+        f"{folder} belongs to store {store.id} already",
+        hint="`savepoint resurrect` brings back what it has; --project DIR names another folder",
+    )
+
+
+def _opened(keys: str, passphrase_file: str) -> Backup:
+    sealed = backup.read(keys)
+    secret = passphrase.get(passphrase_file, twice=False)
+    with terminal.busy("decrypting"):
+        return backup.parse(backup.unseal(sealed, secret, keys))
+
+
+def _place(found: Fetched, folder: str, ledger: str) -> place.Place:
+    chosen = found.config
+    if ledger:
+        chosen = chosen._replace(ledger=ledger_config.choice_of(ledger))
+        chosen.save(found.store)
+    name = found.savepoint.instance
+    return place.Place(folder, found.store, chosen, found.paths, name)
+
+
+def _verified(at: place.Place, found: Fetched) -> Report:
+    """By all witnesses; the embedded ledger stays on the machine that is gone."""
+    if at.config.ledger != EMBEDDED:
+        return resurrect.verified(at, found.savepoint, offline=False)
+    from anchor_service import witness
+
+    alone = at._replace(config=at.config._replace(ledger=None))
+    return witness.off(resurrect.verified(alone, found.savepoint, offline=False), EMBEDDED, _AWAY)
+
+
+def _run(
+    at: place.Place,
+    found: Fetched,
+    report: Report,
+    asked: Asked,
+    tell: resurrection_report.Tell,
+    kept: Backup,
+) -> Done:
+    from savepoint.resurrect import bootstrap as making
+    from savepoint.resurrect.steps import Resurrection
+
+    parent = resurrect.parent_of(at, found.savepoint, report)
+    parent = parent._replace(commit=parent.commit or found.commit)
+
+    def publish() -> Parent:
+        fresh = found._replace(config=at.config)
+        store = making.publish(fresh, place.home(), kept, at.folder)
+        return parent._replace(paths=store.instance(found.paths.slug))
+
+    shown = remote_url.parse(at.config.remote or "", "/").shown
+    with Resurrection(parent, report, asked, found.known, tell) as going:
+        return going.run(shown, publish=publish)
+
+
+def _only_verify(url: RemoteUrl, instance: str, ledger: str) -> None:
+    """Without the keys: what can be verified, and what cannot be opened."""
+    from savepoint.gitlayer import alone, witness
+    from savepoint.gitlayer.witness import Look
+
+    scratch = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # a random name in it, for us alone
+    env = surroundings.for_children(os.environ)
+    deadline = time.monotonic() + limits.COMMAND_SECONDS
+    with alone.opened(url, instance, scratch, env, deadline) as it:
+        report = alone.report(it, lambda saves: saves[-1:])
+        report = witness.verify(it.repo, it.paths, report, Look())
+        report = chain.verify(it.config, it.repo, it.paths, report, chain.Wanted(ledger))
+        for one in report.savepoints:
+            verifying.print_savepoint(one, in_full=True)
+        title = place.title(it.paths)
+    terminal.say(f"{report.verdict}: {title} at {url.shown}")
+    raise UnverifiableError(
+        f"what {title} has saved cannot be opened without its keys",
+        hint="--keys FILE names what `savepoint keys backup` made",
+    )

@@ -1,0 +1,254 @@
+"""A store out of nothing but a remote and the backup of its keys.
+
+It is made in a home of its own, beside the others, and has its place when steps 1 to 5 have passed:
+keys first, the store last. A run that dies in between is finished by doing it again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from savepoint.core import limits
+from savepoint.core.bootstrap_document import Holder
+from savepoint.core.errors import (
+    OutputExistsError,
+    RolledBackError,
+    SelectorError,
+    TamperedError,
+)
+from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import Instance
+from savepoint.gitlayer import glance, repository, shallow
+from savepoint.gitlayer.remote import Remote
+from savepoint.gitlayer.repository import Repository
+from savepoint.resurrect import lineage
+from savepoint.store import (
+    agekeys,
+    backup,
+    birth,
+    config,
+    durable,
+    registry,
+    safekeeping,
+    savepoints,
+    trusted,
+)
+from savepoint.store.layout import Home
+from savepoint.store.locks import Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from savepoint.core.record import Record
+    from savepoint.gitlayer.remote_url import RemoteUrl
+    from savepoint.gitlayer.shallow import Brought
+    from savepoint.store.backup import Backup, Member
+    from savepoint.store.config import Config
+    from savepoint.store.layout import InstancePaths, Store
+    from savepoint.store.trusted import TrustedHead
+
+_PIECES = ("objects", "sessions", "pending", "scratch", "restored", "repo.git", "instances")
+
+
+class Fetched(NamedTuple):
+    """A store in a home for the moment."""
+
+    store: Store
+    config: Config
+    paths: InstancePaths  # whose savepoint comes back
+    savepoint: Record
+    commit: str  # that holds it
+    known: list[Holder]  # who holds which number, at the remote and in the backup
+
+
+@contextmanager
+def fetched(
+    home: Home, kept: Backup, url: RemoteUrl, instance: str, env: Mapping[str, str]
+) -> Iterator[Fetched]:
+    """The newest savepoint of an instance out of the remote: one commit, and no other savepoint.
+
+    kept: the backup of its keys. instance: slug or `NAME #N`; empty: the one of the backup, or the
+    newest of its line. env: what git may see of the environment.
+
+    Raises SelectorError, OutputExistsError (the store is here already), KeyFileError, and what
+    `shallow.bring` raises.
+    """
+    _refuse_existing(home.store(kept.store))
+    durable.make_directories(home.path)
+    apart = Home(os.path.join(os.path.realpath(home.path), durable.temporary_name().decode()))
+    try:
+        durable.make_directories(apart.path)
+        store = safekeeping.restore(apart, kept).store
+        repo = Repository.of(store, env, time.monotonic() + limits.COMMAND_SECONDS)
+        repository.ensure(repo)
+        yield _fetch(home, store, kept, Remote.of(repo, url), instance)
+    finally:
+        durable.remove_folder(apart.path)
+
+
+def _refuse_existing(store: Store) -> None:
+    if savepoints.instances(store):
+        raise OutputExistsError(
+            f"this machine has store {store.id} already",
+            hint="`savepoint resurrect` in its project's folder brings savepoints back; "
+            f"`savepoint init --adopt {store.id[:8]}` gives a folder to it",
+        )
+
+
+def _fetch(home: Home, store: Store, kept: Backup, remote: Remote, instance: str) -> Fetched:
+    tips = remote.tips()
+    births = _births(remote, store, kept, tips, instance)
+    known = [Holder(one.instance, one.key) for one in kept.instances]
+    known += [Holder(one.instance, one.signer) for one in births.values()]
+    slug = _chosen(remote, kept, tips, births, instance)
+    heads = _heads(home.store(store.id), kept)
+    brought = shallow.bring(remote, store.instance(slug), tips[slug], heads.get(slug))
+    one = brought.newest
+    if one is None:
+        brought, one = _origin(remote, brought, tips, heads)
+    shallow.put(remote, brought, one, agekeys.identities(store))
+    chosen = config.load(store)._replace(instance=brought.paths.slug, remote=remote.url.text)
+    chosen.save(store)
+    birth.restore_authority(brought.paths)
+    return Fetched(store, chosen, brought.paths, one, brought.commit, known)
+
+
+def _heads(here: Store, kept: Backup) -> dict[str, TrustedHead]:
+    """Slug → the highest state of it that the backup or this machine has seen."""
+    found = {one.slug: one.head for one in kept.instances if one.head is not None}
+    for slug in (one.slug for one in kept.instances):
+        own = trusted.load(here.instance(slug))
+        if own is not None and (slug not in found or own.seq > found[slug].seq):
+            found[slug] = own
+    return found
+
+
+def _births(
+    remote: Remote, store: Store, kept: Backup, tips: Mapping[str, str], instance: str
+) -> dict[str, Record]:
+    """The birth records of the instances that the backup does not know, and whose number counts."""
+    own = {one.slug for one in kept.instances}
+    current = next(one for one in kept.instances if one.slug == kept.instance)
+    base = Instance.parse(current.instance)
+    wanted = {
+        slug: commit
+        for slug, commit in tips.items()
+        if slug not in own
+        and (glance.same_name(slug, base) > 0 or savepoints.is_named(slug, instance or "-"))
+    }
+    return glance.births(remote, store.scratch, wanted)
+
+
+def _chosen(
+    remote: Remote,
+    kept: Backup,
+    tips: Mapping[str, str],
+    births: Mapping[str, Record],
+    instance: str,
+) -> str:
+    """The slug of the instance that comes back: of those that the backup's keys can sign for, the
+    one named, else the last of the line.
+    """
+    ours = {one.slug: Instance.parse(one.instance) for one in kept.instances if one.slug in tips}
+    for slug, one in births.items():
+        if backup.derive(kept.roots, _member(one)) is not None:
+            ours[slug] = Instance.parse(one.instance)
+    if instance:
+        fitting = [slug for slug in ours if savepoints.is_named(slug, instance)]
+    else:
+        current = next(one for one in kept.instances if one.slug == kept.instance)
+        name = Instance.parse(current.instance).name
+        line = {slug: one.number for slug, one in ours.items() if one.name == name}
+        fitting = [slug for slug, number in line.items() if number == max(line.values())]
+    if len(fitting) != 1:
+        there = ", ".join(sorted(ours)) or "none"
+        raise SelectorError(
+            f"{remote.url.shown} has {len(fitting)} instances that are meant and that these keys "
+            "sign for",
+            hint=f"name one with --instance: {there}",
+        )
+    return fitting[0]
+
+
+def _member(birth: Record) -> Member:
+    nonce = bytes.fromhex(str(birth.body["nonce"]))
+    return backup.Member(birth.instance, nonce, birth.signer, None)
+
+
+def _origin(
+    remote: Remote,
+    brought: Brought,
+    tips: Mapping[str, str],
+    heads: Mapping[str, TrustedHead],
+) -> tuple[Brought, Record]:
+    """The savepoint that a newborn comes from, where it has none of its own yet."""
+    document = lineage.check_own(brought.paths)
+    if document is None:
+        raise SelectorError(f"{brought.paths.slug} has no savepoint at {remote.url.shown}")
+    before, wanted = document.predecessor, document.savepoint
+    slug = Instance.parse(before.instance).slug(before.key)
+    tip = tips.get(slug)
+    if tip is None:
+        raise RolledBackError(
+            f"{remote.url.shown} has lost {slug}, which {brought.paths.slug} names"
+        )
+    store = brought.paths.store
+    found = shallow.bring(remote, store.instance(slug), tip, heads.get(slug))
+    one = next((one for one in found.records if one.hash == wanted.record), None)
+    if one is None:
+        raise TamperedError(
+            f"{slug} has no savepoint {wanted.seq} as {brought.paths.slug} names it"
+        )
+    if found.newest != one:
+        shallow.fetch_older(remote, found.paths, one, agekeys.identities(store))
+    return found, one
+
+
+def publish(found: Fetched, home: Home, kept: Backup, folder: str) -> Store:
+    """The store has its place, and the project in `folder` belongs to it.
+
+    Raises KeyFileError (other keys are there), BusyError, DiskError.
+    """
+    there = home.store(found.store.id)
+    chosen = found.config._replace(projects=(registry.project_of(folder),))
+    chosen.save(found.store)
+    repo = Repository.of(found.store, {}, 0.0)
+    repository.sync(repo)
+    with Lock(home.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        _move(found.store.keys, there.keys)
+    if os.path.lexists(found.store.keys):  # there are keys here already
+        safekeeping.restore(home, kept)
+    for paths in savepoints.instances(found.store):
+        head, here = trusted.load(paths), there.instance(paths.slug)
+        if head is not None:
+            trusted.make_folder(here)
+            head.save(here)
+    _publish_store(found.store, there)
+    registry.rebuild(home)
+    return there
+
+
+def _move(source: str, target: str) -> None:
+    """A folder gets its place, if nothing is there."""
+    if os.path.lexists(target):
+        return
+    durable.make_directories(os.path.dirname(target))
+    durable.set_aside(source, target)
+    durable.sync_directory(os.path.dirname(target))
+
+
+def _publish_store(source: Store, target: Store) -> None:
+    """All of it at once where there is none; else, behind keys that were restored before, piece by
+    piece over empty folders, the instances last: without them it is no store with savepoints.
+    """
+    if not os.path.lexists(target.path):
+        _move(source.path, target.path)
+        return
+    for name in _PIECES:
+        if os.path.lexists(os.path.join(source.path, name)):
+            durable.set_aside(os.path.join(source.path, name), os.path.join(target.path, name))
+    durable.sync_directory(target.path)
+    config.load(source).save(target)
