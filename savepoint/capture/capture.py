@@ -40,6 +40,7 @@ class Capture(NamedTuple):
     state: StateFile | None
     state_file: File | None
     succession: File | None
+    handoff: File | None
     git: Repository
     changes: tuple[tuple[Segment, ...], ...]  # of git.changes, in their order
     omitted: tuple[tuple[str, str], ...]  # what could not be taken, and why
@@ -70,7 +71,8 @@ def capture(work: Work) -> Capture:
         named = {path: note for path, note in told.scan.files.items() if is_plain(path)}
         ignored = work.git.ignored(named)  # git thinks while we do the rest
         held, held_file, omitted = _state(work)
-        dynasty, unread = _dynasty(work)
+        dynasty, unread = _memory(work, _DYNASTY)
+        threads, unread_too = _memory(work, _THREADS)
         found = work.git.collect(work.request.deadline, work.exclusion)
         changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
         files, cached = _load(work, fd, named, ignored)
@@ -86,18 +88,19 @@ def capture(work: Work) -> Capture:
         state=held,
         state_file=held_file,
         succession=dynasty,
+        handoff=threads,
         git=found,
         changes=changes,
-        omitted=(*told.omitted, *unlisted, *omitted, *unread, *cut_short),
+        omitted=(*told.omitted, *unlisted, *omitted, *unread, *unread_too, *cut_short),
         cached={
             **told.cached,
             **cached,
-            _NO_PATH: _stored(work, told, (held_file, dynasty), changes),
+            _NO_PATH: _stored(work, told, (held_file, dynasty, threads), changes),
         },
     )
 
 
-_DYNASTY = "dynasty"  # folder of a store
+_DYNASTY, _THREADS = "dynasty", "handoff"  # folders of a store
 _NO_PATH = ""  # name in the cache of what has no stamp of its own
 
 
@@ -107,7 +110,7 @@ def _stored(
     states: Iterable[File | None],
     changes: Iterable[tuple[Segment, ...]],
 ) -> CachedFile:
-    """What is read anew at each save and must not be stored anew: state, dynasty, changes, and,
+    """What is read anew at each save and must not be stored anew: state, memories, changes, and,
     where it cannot be read this time, what is stored of the conversation.
     """
     known = work.before.known_segments().values() if work.before and not told.transcript else ()
@@ -165,19 +168,19 @@ def _unlisted(scan: Fold) -> Iterator[tuple[str, str]]:
         yield "loaded_files", f"{scan.files_more} more than {limits.LOADED_FILES}, the oldest"
 
 
-def _dynasty(work: Work) -> tuple[File | None, tuple[tuple[str, str], ...]]:
-    """What the dynasty remembers; most stores have none, and pay for nothing."""
-    if not os.path.isdir(os.path.join(work.store, _DYNASTY)):
+def _memory(work: Work, name: str) -> tuple[File | None, tuple[tuple[str, str], ...]]:
+    """What outlives a session; most stores have none, and pay for nothing."""
+    if not os.path.isdir(os.path.join(work.store, name)):
         return None, ()
     from savepoint.capture import memory
 
     try:
-        data = memory.read(work.store, work.request.deadline)
+        data = memory.read(work.store, work.request.deadline, name)
     except SavepointError as failure:
-        return None, (("succession_state", failure.message),)
+        return None, ((name, failure.message),)
     if data is None:
         return None, ()
-    return File(memory.FILE_NAME, loaded.store_bytes(data, work.packs)), ()
+    return File(name + memory.ENDING, loaded.store_bytes(data, work.packs)), ()
 
 
 def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:

@@ -49,7 +49,7 @@ def build(
         **_utilization(tokens, request.utilization),
         "conversation_history": _history(capture, request, packs.settled),
         **_state(capture, packs.settled, instance, ancestors),
-        **_succession(capture, packs.settled),
+        **_memories(capture, packs.settled),
         "loaded_files": {
             path: file.to_json(packs.settled) for path, file in capture.loaded.items()
         },
@@ -106,9 +106,9 @@ def _state(
     return {"session_state": known, "session_current": current}
 
 
-def _succession(capture: Capture, settled: Callable[[Segment], Segment]) -> dict[str, Json]:
-    held = capture.succession
-    return {} if held is None else {"succession_state": held.to_json(settled)}
+def _memories(capture: Capture, settled: Callable[[Segment], Segment]) -> dict[str, Json]:
+    held = {"succession_state": capture.succession, "handoff_state": capture.handoff}
+    return {name: one.to_json(settled) for name, one in held.items() if one is not None}
 
 
 def _git(capture: Capture, settled: Callable[[Segment], Segment]) -> dict[str, Json]:

@@ -1,4 +1,5 @@
-"""The dynasty's files as one file of a savepoint: their bytes in order, then a line listing them.
+"""What outlives a session, the dynasty or the log of threads, as one file of a savepoint: the bytes
+of its files in order, then a line listing them.
 
 What is only ever appended to comes first, so that its segments are stored once (format.md 5).
 """
@@ -22,17 +23,19 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 FOLDER = "dynasty"  # of a store
+THREADS = "handoff"  # as well
 LOCK = ".lock"
-FILE_NAME = "dynasty.bundle"  # the path that a snapshot gives it
-_FIRST = ("lineage.md", "archive.jsonl")
+ENDING = ".bundle"  # of the path that a snapshot gives it, behind the folder's name
+_FIRST = ("log.jsonl", "lineage.md", "archive.jsonl")
+_DEPTH = 3  # names of a path: handoff/<thread>/<N>/receipt.json
 _NOT_KEPT = (LOCK, ".tmp-")  # the lock holds nothing; a temporary is of a process that died
 
 
-def read(store: str, deadline: float) -> bytes | None:
-    """The dynasty of the store at that path, as it is between two changes of it; None where there
-    is nothing. deadline: of time.monotonic(). Raises BusyError, MalformedError, DiskError.
+def read(store: str, deadline: float, name: str = FOLDER) -> bytes | None:
+    """A folder of the store at that path, as it is between two changes of it; None where there is
+    nothing. deadline: of time.monotonic(). Raises BusyError, MalformedError, DiskError.
     """
-    folder = os.path.join(store, FOLDER)
+    folder = os.path.join(store, name)
     if not os.path.isdir(folder):
         return None
     patience = time.monotonic() + limits.DYNASTY_WAIT_SECONDS
@@ -48,16 +51,16 @@ def pack(files: dict[str, bytes]) -> bytes:
     return b"".join(files.values()) + b"\n" + dump({"v": 1, "files": listed}) + b"\n"
 
 
-def _paths(folder: str) -> Iterator[str]:
-    """Files of the dynasty and of the folders in it, by their path below it."""
-    for one in os.scandir(folder):
+def _paths(folder: str, depth: int = _DEPTH) -> Iterator[str]:
+    """Files of the folder and of the folders in it, by their path below it."""
+    for one in os.scandir(folder) if depth > 1 else ():
         if one.is_dir(follow_symlinks=False):
-            yield from (f"{one.name}/{name}" for name in _names(one.path))
+            yield from (f"{one.name}/{name}" for name in _paths(one.path, depth - 1))
     yield from _names(folder)
 
 
 def _names(folder: str) -> Iterator[str]:
-    """Regular files that a bundle can name, without those that hold nothing of the dynasty."""
+    """Regular files that a bundle can name, without those that hold nothing."""
     for one in os.scandir(folder):
         is_file = one.is_file(follow_symlinks=False) and is_plain(one.name)
         if is_file and not one.name.startswith(_NOT_KEPT):

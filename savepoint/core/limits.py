@@ -199,4 +199,4 @@ HANDOFF_CANDIDATES = 1000  # candidates of one kind; the rest is one that counts
 HANDOFF_BOUND_BYTES = 4 * MIB  # bytes of a file whose row is re-pointed
 HANDOFF_COMMAND_SECONDS = 10.0  # for one command of a pair that sets, or reads back, a binding
 HANDOFF_ANSWER_BYTES = 4 * KIB  # bytes read of what such a command prints
-HANDOFF_STOP_BYTES = 64 * KIB  # bytes kept of what a Stop says is running
+HANDOFF_TOLD = 3  # reasons that a Stop tells; the rest is counted
