@@ -127,6 +127,19 @@ def branch(repo: Repository, paths: InstancePaths) -> Checked:
     return Checked(steps, faults + _left_out(repo, paths, steps, records))
 
 
+def left_out(repo: Repository, paths: InstancePaths) -> Record | None:
+    """The first record that must have a commit, up to the tip of the branch, and has none, where
+    nothing else is wrong with the branch. Raises DiskError (the index cannot be read).
+    """
+    faults = branch(repo, paths).faults
+    if not faults or any(
+        (one.finding.rule, one.finding.verdict) != ("VERIFY-9", Verdict.TAMPERED) for one in faults
+    ):
+        return None
+    first = min(one.seq for one in faults)
+    return next(one for one in savepoints.records(paths).all if one.seq == first)
+
+
 def own_check(repo: Repository) -> list[Finding]:
     """VERIFY-13: that of git: every object, every pack and its index, every link, every ref."""
     options = ("--full", "--strict", "--no-dangling", "--no-progress")

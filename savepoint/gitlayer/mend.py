@@ -13,9 +13,12 @@ from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Verdict
 from savepoint.gitlayer import (
     adopt,
+    check,
     commit,
     cursor,
     history,
+    plan,
+    pushed,
     remote_url,
     renew,
     repository,
@@ -101,7 +104,7 @@ class _Mender:
 
     def instance(self, paths: InstancePaths) -> None:
         """What the remote has comes to git, what git has to the disk."""
-        for step in (self._adopt, self._records, self._content):
+        for step in (self._adopt, self._records, self._content, self._left_out):
             try:
                 step(paths)
             except SavepointError as failure:
@@ -206,6 +209,26 @@ class _Mender:
                     for path in restore.savepoint(found, paths, one):
                         what = f"{os.path.relpath(path, self._store.path)} came back from git"
                         self.done.append(Mended(paths.slug, one.seq, what))
+
+    def _left_out(self, paths: InstancePaths) -> None:
+        """A savepoint that was damaged when it was to be committed, and is whole again: the branch
+        goes back to before it, and all since is committed anew. What was pushed stays.
+        """
+        with Lock(self._store.lock, self._repo.deadline):
+            one = check.left_out(self._repo, paths)
+            if one is None or not plan.is_whole(paths, one):
+                return
+            seen, head = pushed.read(self._repo, paths.slug), trusted.load(paths)
+            if (seen.seq if seen else 0) >= one.seq or (head and head.remote_tip and not seen):
+                return
+            steps = check.branch(self._repo, paths).steps
+            before = [step.commit for step in steps if step.said.seq < one.seq]
+            if before:
+                adopt.move_ref(self._repo, paths, before[-1])
+            else:
+                durable.remove(os.path.join(self._repo.path, repository.branch(paths.slug)))
+        what = "it is whole again: the branch begins anew before it"
+        self.done.append(Mended(paths.slug, one.seq, what))
 
     def _tell_lost(self, one: renew.Lost) -> None:
         error = f"commit {one.commit} is lost; it is committed again"

@@ -145,6 +145,15 @@ def _content(paths: InstancePaths, one: Record, newest: New | None) -> Content:
     return content
 
 
+def is_whole(paths: InstancePaths, one: Record) -> bool:
+    """Can a savepoint be committed? Raises DiskError."""
+    try:
+        _content(paths, one, None)
+    except MalformedError:
+        return False
+    return True
+
+
 def content_of(found: Snapshot, store: Store) -> Content:
     """With its lists, wherever they are kept. Raises MalformedError, DiskError."""
     return content_with(found, lambda one: read_segment(store, one))

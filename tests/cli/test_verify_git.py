@@ -455,3 +455,45 @@ def test_damaged_when_it_was_to_be_committed_is_not_shown_as_committed(
     assert newest["layer_2_status"] == "COMMITTED_LOCALLY"
     assert (oldest["layer_2_status"], oldest["layer_2_commit"]) == ("QUEUED_FOR_COMMIT", None)
     assert cli("verify", "2").code == 20
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_damaged_when_it_was_to_be_committed_and_whole_again_is_committed(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: int
+) -> None:
+    """It stayed tampered with for ever."""
+    for _ in range(before):
+        cli.created()
+        cli.say("then")
+    _damaged_and_passed_over(cli, monkeypatch, tmp_path)
+    assert "is whole again" in cli.good("fsck", "--repair").text
+    cli.good("verify", "--all")
+    cli.good("fsck")
+    assert cli.good("fsck", "--repair", "--json").json["repaired"] == []
+
+
+def test_what_was_pushed_is_not_committed_anew(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _damaged_and_passed_over(cli, monkeypatch, tmp_path)
+    _use_remote(cli)
+    _push(cli)
+    tip = _ref(cli).read_text()
+    cli("fsck", "--repair")
+    assert _ref(cli).read_text() == tip
+    cli.good("verify", "latest")
+
+
+def _damaged_and_passed_over(cli: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A savepoint that is whole now, and was not when it was to be committed."""
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    cli("create")
+    snapshot = max(Path(cli.paths.snapshots).iterdir(), key=_age)
+    whole = snapshot.read_bytes()
+    snapshot.write_bytes(b"{}")  # its name stays taken
+    monkeypatch.setenv("PATH", path)
+    cli.say("more")
+    cli.created()
+    snapshot.write_bytes(whole)
+    assert cli("verify", "--all").code == 20
