@@ -153,7 +153,9 @@ def _take_back(folder: str, appended: list[_Line]) -> None:
     """After a full disk: nothing was renamed yet, so that it can be as if nothing had been."""
     for line in appended:
         path = os.path.join(folder, line.path)
-        if _size(path) > line.size:
+        if line.size == 0:
+            durable.remove(path)
+        elif _size(path) > line.size:
             durable.truncate(path, line.size)
     durable.remove(os.path.join(folder, JOURNAL))
     durable.sync_directory(folder)
