@@ -222,6 +222,14 @@ def test_verify_22_a_record_whose_loss_was_accepted_is_anchored_again() -> None:
     only(found, "VERIFY-22", PENDING)
 
 
+def test_verify_22_a_record_that_was_set_aside_for_the_remotes_is_anchored_again() -> None:
+    aside = Index.born().add().add(trigger="auto")
+    tip = Index.born().add().add()
+    taken = tip.add("accept", reason="remote", first=3, last=3, tip=tip.last.hash)
+    found = judged(taken, taken.records[1], answer(account(claim(aside.last))))
+    only(found, "VERIFY-22", PENDING)
+
+
 def test_verify_22_a_false_time_or_number_or_kind() -> None:
     for told in (
         claim(NEW)._replace(client_time=NEW.timestamp - 1),
