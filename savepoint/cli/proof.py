@@ -108,7 +108,10 @@ def verify_file(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Check a proof: what it shows by itself, and with --online what only the ledger can tell."""
+    """Check a proof, which needs no store.
+
+    What it shows by itself; with --online also what only the ledger can tell.
+    """
     if ledger and not online:
         raise UsageError("--ledger goes with --online")
     given = proofs.parse(_read(file, limits.PROOF_BYTES))

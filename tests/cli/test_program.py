@@ -34,7 +34,10 @@ COMMANDS = {
     *("init", "create", "list", "show", "status", "verify", "fsck", "export", "doctor", "config"),
     *("sync", "worker", "gc"),
 }
-GROUPS = {"keys": {"show", "backup", "restore", "add-recipient"}}
+GROUPS = {
+    "keys": {"show", "backup", "restore", "add-recipient"},
+    "proof": {"export", "verify"},
+}
 
 
 # Errors
