@@ -115,7 +115,7 @@ def _is_served(fire: Fire, instances: list[InstancePaths]) -> bool:
 def _end_of(path: str) -> bytes:
     try:
         fd = open_regular(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # doctor names what stands for the home
         return b""
     except MalformedError as failure:  # it is no evidence: nothing was tampered with
         hint = "move it away; the next line for it makes a new file"
