@@ -97,7 +97,7 @@ def read(store: Store) -> Ledger | None:
 
     Raises as `opened`.
     """
-    if not is_there(store):
+    if not is_there(store) and trusted.load(store.instance(FOLDER)) is None:
         return None
     return _folded(_checked(store, _bytes(store)).entries)
 
