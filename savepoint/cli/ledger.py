@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     payer: Wallet
 
     @classmethod
-    def open(cls, at: place.Place) -> Asked:
+    def of(cls, at: place.Place) -> Asked:
         """Raises UsageError (no ledger), KeyFileError, DiskError."""
         from anchor_service import desk, ledgers
 
@@ -111,7 +111,7 @@ def status(
     """Show what the ledger says of the instance, its program and its payer."""
     from savepoint.cli import layer3
 
-    asked = Asked.open(place.find(project, instance))
+    asked = Asked.of(place.find(project, instance))
     with terminal.busy(f"asking {asked.ledger.name}"):
         genesis = spelling.base58(asked.ledger.genesis())
         address, account = asked.account()
@@ -132,7 +132,7 @@ def status(
 @app.command("balance")
 def balance(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Show who pays, how much there is, and what the next entry costs."""
-    asked = Asked.open(place.find(project))
+    asked = Asked.of(place.find(project))
     with terminal.busy(f"asking {asked.ledger.name}"):
         _, account = asked.account()
         value: dict[str, Json] = {"ledger": asked.ledger.name, **asked.funds(account)}
@@ -149,7 +149,7 @@ def airdrop(
 ) -> None:
     """Ask for coins, on a cluster that gives some away. They may come some seconds later."""
     at = place.find(project)
-    asked = Asked.open(at)
+    asked = Asked.of(at)
     with terminal.busy(f"asking {asked.ledger.name}"):
         asked.ledger.airdrop(asked.payer.public, lamports)
         _retry(at)
@@ -179,7 +179,7 @@ def deploy(
     from anchor_service.program import instructions
 
     at = place.find(project)
-    asked = Asked.open(at)
+    asked = Asked.of(at)
     choice = at.config.ledger or ""
     if choice != config.EMBEDDED:
         ledger_config.agreed(at, "ledger", [choice], yes=yes)

@@ -26,7 +26,7 @@ def run(at: place.Place) -> list[Check]:
 
     found = [tried("anchor", lambda: _last(at))]
     try:
-        asked = Asked.open(at)
+        asked = Asked.of(at)
         name = ledger_config.name_of(at.config.ledger)
         genesis = asked.ledger.genesis()
     except SavepointError as failure:
