@@ -29,7 +29,12 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
         "sqlite3.Connection": "as sqlite3",
         "sqlite3.DatabaseError": "as sqlite3",
         "sqlite3.Error": "as sqlite3",
+        "sqlite3.SQLITE_BUSY": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
+    },
+    "savepoint/cli/statusline.py": {
+        "os.write": "to stdout, which starts faster than a terminal's library",
+        "os.O_WRONLY": "the null device, for a command that does not read",
     },
     "anchor_service/ledgers/database.py": {
         "sqlite3": "the embedded ledger: SQLite makes its own files durable",
