@@ -79,7 +79,7 @@ def bootstrap(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Bring the newest savepoint back on a machine that has nothing: verified, with a successor."""
+    """Bring the newest one back on a machine that has nothing."""
     folder = place.folder(project)
     url = remote_url.parse(remote, os.getcwd())
     if not keys:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 app = typer.Typer(
-    help="What the threads of a project owe, and how one passes it to its successor.",
+    help="What threads owe, and how it is passed on.",
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )
 _HELP = {
-    "offer": "Offers to the owner: each has an id, and is open until it is closed.",
+    "offer": "Offers to the owner, each open until it is closed.",
     "item": "Work that is owed, and candidates that were gathered.",
-    "hold": "Evaluations that fixed their guidance: no handoff while one goes on.",
+    "hold": "Evaluations; no handoff while one goes on.",
     "action": "External actions, and processes: no handoff while one is pending.",
 }
 offer_app, item_app, hold_app, action_app = (
@@ -167,7 +167,7 @@ def bind(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Write down what names this thread elsewhere: a row, a schedule, a watch, a messaging name."""
+    """Write down what names this thread elsewhere."""
     if bool(unbindable) == bool(driver):
         raise UsageError("give --driver with --place and --value, or --unbindable REASON")
     if driver and not (where and value):

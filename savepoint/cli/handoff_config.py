@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 app = typer.Typer(
-    help="Commands that re-point bindings, and which guidance is of which kind.",
+    help="Commands that re-point bindings; kinds of guidance.",
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )

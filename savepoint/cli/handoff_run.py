@@ -74,7 +74,7 @@ def gather(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Draw what the thread may owe from a savepoint; each candidate is then mapped or dismissed."""
+    """Draw what the thread may owe from a savepoint."""
     at = place.find(project)
     own = _own(at, thread)
     stood = _stood(at, own, savepoint, offline=offline, allow_unverified=allow_unverified)
@@ -147,7 +147,7 @@ def accept(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Take over what a thread passed on: verify, review each item, re-point and read back."""
+    """Take over what a thread passed on, item by item."""
     at = place.find(project)
     name = session or handoff_place.newest_session(at)
     if not name:

@@ -30,7 +30,7 @@ _NOT_READY = 1  # exit code
 
 
 def status(as_json: options.AsJson = False, project: options.Project = ".") -> None:
-    """Show the threads, what each owes, and whether it may start new work."""
+    """Show the threads, and what each owes."""
     known = handoff_place.ledger(place.find(project))
     threads = [_thread(known, one) for one in known.threads.values()]
     if as_json:
@@ -51,7 +51,7 @@ def status(as_json: options.AsJson = False, project: options.Project = ".") -> N
 def needed(
     thread: ThreadName = "", as_json: options.AsJson = False, project: options.Project = "."
 ) -> None:
-    """Say whether guidance that the session started with has changed, and what that calls for."""
+    """Say whether guidance has changed, and what that calls for."""
     at = place.find(project)
     own = handoff_place.chosen(handoff_place.ledger(at), at.project, thread)
     found = _changes(at, own)
@@ -75,7 +75,7 @@ def needed(
 def ready(
     thread: ThreadName = "", as_json: options.AsJson = False, project: options.Project = "."
 ) -> None:
-    """Say whether the thread may be handed off now, and what is in the way."""
+    """Say whether the thread may be handed off now."""
     at = place.find(project)
     known = handoff_place.ledger(at)
     own = handoff_place.chosen(known, at.project, thread)
@@ -96,7 +96,7 @@ def verify(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="handoff/<thread>/<N>")],
     as_json: options.AsJson = False,
 ) -> None:
-    """Check a handoff offline: 0 complete, 3 not complete yet, 20 invalid."""
+    """Check a handoff offline: 0 complete, 3 partial, 20 invalid."""
     where = os.path.realpath(folder)
     parent = os.path.dirname(os.path.dirname(where))
     found = check.check(

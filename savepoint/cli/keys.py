@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint.store.safekeeping import Restored, Taken
 
 app = typer.Typer(
-    help="Show, back up and restore keys; choose who can open savepoints.",
+    help="Show, back up, restore and retire keys.",
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -107,7 +107,7 @@ def restore(
 
 @app.command("retire")
 def retire(as_json: options.AsJson = False, project: options.Project = ".") -> None:
-    """Let a key that is no longer trusted sign for the last time; the next number begins.
+    """Retire a key that is no longer trusted.
 
     The current instance ends, and so do its savepoints. A new root is made first; the old one is
     kept, since what it signed is verified with its key.

@@ -108,7 +108,7 @@ def status(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Show what the ledger says of the instance, its program and its payer."""
+    """Show what the ledger says of the instance."""
     from savepoint.cli import layer3
 
     asked = Asked.of(place.find(project, instance))

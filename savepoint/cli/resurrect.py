@@ -71,7 +71,7 @@ def resurrect(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Bring a savepoint back: its conversation as a new session, its files, and a successor."""
+    """Bring a savepoint back as a new session, with a successor."""
     if session and selector != "latest":
         raise UsageError("a selector and --session exclude each other")
     if force and not apply:

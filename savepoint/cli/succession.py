@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
-    help="What is remembered through all sessions: record it, look at it, pass it on.",
+    help="What is remembered through all sessions.",
     rich_markup_mode=None,
     context_settings=_SETTINGS,
 )
@@ -45,7 +45,7 @@ Resolution = Literal["fixed", "vault-updated", "accepted", "dismissed"]
 
 @app.command("status")
 def status(as_json: options.AsJson = False, project: options.Project = ".") -> None:
-    """Show who rules, how full the tiers are, and whether a succession is suggested."""
+    """Show who rules, how full the tiers are, and what is suggested."""
     with dynasty.opened(dynasty.here(project)) as held:
         value = dynasty.status_json(held)
     if as_json:
@@ -215,10 +215,10 @@ def lineage(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Print what has left the tiers; with --search, also the originals of what they compress."""
+    """Print what has left the tiers, or search it."""
     from succession.dynasty import search as searching
 
-    with dynasty.opened(dynasty.here(project)) as held:
+    with dynasty.opened(dynasty.here(project), whole=True) as held:
         state = held.state
     found = searching.search(state, search)
     if as_json:
@@ -233,7 +233,7 @@ def lineage(
 
 @app.command("decree")
 def decree(entry: EntryName, project: options.Project = ".") -> None:
-    """Make a decision in Dusk a decree: it stays as it is, where it is."""
+    """Make a decision in Dusk a decree, which stays as it is."""
     from succession.dynasty import record as recording
 
     with dynasty.opened(dynasty.here(project)) as held:
@@ -243,7 +243,7 @@ def decree(entry: EntryName, project: options.Project = ".") -> None:
 
 @app.command("decline")
 def decline(project: options.Project = ".") -> None:
-    """Decline the succession that is suggested, until another reason comes."""
+    """Decline the succession that is suggested."""
     from succession.dynasty import record as recording
 
     with dynasty.opened(dynasty.here(project)) as held:

@@ -68,7 +68,7 @@ def import_(
     ] = False,
     project: options.Project = ".",
 ) -> None:
-    """Take over a dynasty that another tool kept, or put back that of a savepoint."""
+    """Take over another tool's dynasty, or that of a savepoint."""
     from succession.dynasty import adopt, bundle
     from succession.dynasty.constants import BUNDLE_BYTES
 
@@ -81,7 +81,7 @@ def import_(
     where = dynasty.here(project)
     folder = place.folder(path)
     found = adopt.find(folder, where.at.project, where.branch)
-    with dynasty.opened(where) as held:
+    with dynasty.opened(where, whole=True) as held:
         done, lineage = adopt.take(held, found, int(time.time()))
         dynasty.tell_aside(held.write(done.state, held.seen, lineage=lineage, archive=done.archive))
     terminal.say(f"{done.state.meta.title()} rules: {', '.join(sorted(found.files))} taken over")

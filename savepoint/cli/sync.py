@@ -42,7 +42,7 @@ def sync(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Commit, push and anchor what is left, now, and show how it goes."""
+    """Commit, push and anchor now what is left."""
     if timeout is not None and not timeout > 0:
         raise UsageError("--timeout is a number of seconds above 0")
     at = place.find(project)
