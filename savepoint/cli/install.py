@@ -51,10 +51,11 @@ def install(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Let the agent save by itself: our hooks and status line go into its settings.
+    """Let the agent save by itself.
 
-    The user's own status line goes on inside ours. Nothing else in the file changes; a copy is
-    kept. The first event in a project makes a store for it.
+    Our hooks and status line go into its settings; the user's own status line goes on inside ours.
+    Nothing else in the file changes; a copy is kept. The first event in a project makes a store for
+    it.
     """
     where = _of(agent, project)
     file = SettingsFile.read(settings_paths(where)[scope])

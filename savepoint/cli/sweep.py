@@ -54,10 +54,11 @@ def sweep(
     ] = "",
     as_json: options.AsJson = False,
 ) -> None:
-    """Save every session that the agent still has and no event has saved to its end.
+    """Save the sessions that no event has saved.
 
-    The agent deletes old sessions by itself (cleanupPeriodDays, by default after 30 days). Those
-    of projects without a store are counted: `savepoint init` there makes one.
+    All that the agent still has, as far as something of them is new. The agent deletes old ones by
+    itself (cleanupPeriodDays, by default after 30 days). Those of projects without a store are
+    counted: `savepoint init` there makes one.
     """
     where = place.folder(project) if project else ""
     done: list[Swept] = []

@@ -31,12 +31,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 COMMANDS = {
-    *("init", "create", "list", "show", "status", "verify", "fsck", "export", "doctor", "config"),
-    *("sync", "worker", "gc"),
+    *("init", "install", "uninstall", "create", "list", "show", "status", "verify", "fsck"),
+    *("resurrect", "bootstrap", "export", "doctor", "config", "sync", "sweep", "worker", "gc"),
 }
 GROUPS = {
-    "keys": {"show", "backup", "restore", "add-recipient"},
+    "keys": {"show", "backup", "restore", "add-recipient", "retire"},
+    "ledger": {"status", "balance", "airdrop", "deploy"},
     "proof": {"export", "verify"},
+    "succession": {
+        *("run", "import", "status", "record", "day", "dusk", "dawn", "briefing", "lineage"),
+        *("decree", "decline"),
+    },
+    "handoff": {
+        *("status", "needed", "ready", "verify", "gather", "create", "accept", "go", "thread"),
+        *("bind",),
+    },
 }
 
 
