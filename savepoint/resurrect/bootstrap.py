@@ -24,7 +24,7 @@ from savepoint.core.spelling import Instance
 from savepoint.gitlayer import glance, repository, shallow
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
-from savepoint.resurrect import lineage
+from savepoint.resurrect import lineage, moves
 from savepoint.store import (
     agekeys,
     backup,
@@ -78,6 +78,7 @@ def fetched(
     """
     _refuse_existing(home.store(kept.store))
     durable.make_directories(home.path)
+    moves.sweep(home.path, time.time())
     apart = Home(os.path.join(os.path.realpath(home.path), durable.temporary_name().decode()))
     try:
         durable.make_directories(apart.path)

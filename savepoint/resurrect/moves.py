@@ -7,10 +7,11 @@ died is finished by the next.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from savepoint.core import schema
+from savepoint.core import limits, schema
 from savepoint.core.errors import MalformedError, OutputExistsError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.durable import Folder
 
+_LEFT = re.compile(re.escape(durable.TEMPORARY_PREFIX) + "[0-9a-f]{16}")
 MOVE = schema.members(
     {
         "root": schema.text,
@@ -95,6 +97,26 @@ class Move(NamedTuple):
 def beside(root: str, below: tuple[str, ...], name: str, *, folder: bool) -> Move:
     """A move to that name, from one that nothing has yet."""
     return Move(root, below, durable.temporary_name().decode(), name, folder)
+
+
+def sweep(folder: str, now: float) -> None:
+    """Remove what runs that died have left in a folder, if it is old enough to be nobody's now. It
+    is harmless: so no failure counts. now: Unix seconds.
+    """
+    try:
+        entries = [one for one in os.scandir(folder) if _LEFT.fullmatch(one.name)]
+        old = [
+            one
+            for one in entries
+            if now - one.stat(follow_symlinks=False).st_mtime > limits.GC_AGE_SECONDS
+        ]
+    except OSError:
+        return
+    for one in old:
+        if one.is_dir(follow_symlinks=False):
+            durable.remove_folder(one.path)
+        else:
+            durable.remove_quietly(one.path)
 
 
 def write(

@@ -26,6 +26,7 @@ from savepoint.resurrect import (
     gap,
     lineage,
     members,
+    moves,
     native,
     remember,
     successor,
@@ -116,6 +117,7 @@ class Resurrection:
         Raises SavepointError, the step that met it named.
         """
         self._admission.raise_worst()
+        self._sweep()
         self._step(self._bootstrap())
         self._step(self._admission.step(admission.CHAIN, "BLOCKCHAIN_VERIFIED", absent=chain))
         alone = "" if remote else "no remote is configured; our own repository was looked at"
@@ -125,6 +127,13 @@ class Resurrection:
         if publish is not None:
             self._moved(publish())
         return self._resume()
+
+    def _sweep(self) -> None:
+        """Leftovers of runs that died, where this one is going to write."""
+        config_dir = self._asked.config_dir
+        below = native.place(config_dir, self._asked.target) or ()
+        for folder_ in (self._asked.output[0], os.path.join(config_dir, *below)):
+            moves.sweep(folder_, self._asked.now)
 
     def _moved(self, parent: Parent) -> None:
         """The store has another path now, and what waits in it as well."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import SavepointError
 from savepoint.core.strict_json import dump, parse_canonical
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
@@ -20,13 +20,13 @@ _SHAPE = schema.members({"v": schema.one_of(1), "seq": schema.positive})
 
 def load(paths: InstancePaths) -> int:
     """The first sequence number that must be here; 0 where the history is whole, or the note of it
-    is lost: then what is missing is missing. Raises DiskError.
+    cannot be read: then what is missing is missing.
     """
     try:
         data = read_bounded(paths.border, limits.RECORD_BYTES) or b""
         value = parse_canonical(data.removesuffix(b"\n"))
         _SHAPE(value, "border.json")
-    except MalformedError:
+    except SavepointError:
         return 0
     assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
     return int(str(value["seq"]))
