@@ -9,10 +9,13 @@ before it is needed.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
+
+FOLDER, LOG = "handoff", "log.jsonl"  # of a store; in it
 
 
 def at_start(store: Store, key: str, project: str) -> str:
@@ -21,6 +24,8 @@ def at_start(store: Store, key: str, project: str) -> str:
     key: of the session. Offered and accepted are two states: what was told may never have been read
     (jacazul-ai-cli#94), so it is told again until it is accepted. Raises SavepointError.
     """
+    if not is_there(store):
+        return ""
     from succession.handoff import events
 
     return events.at_start(store, key, project)
@@ -30,6 +35,13 @@ def at_stop(store: Store, key: str, payload: bytes, transcript: str) -> str:
     """Keep what the payload says is running. Returns why a handoff that was asked for cannot be
     made now; empty where nobody asked. Raises SavepointError.
     """
+    if not is_there(store):
+        return ""
     from succession.handoff import events
 
     return events.at_stop(store, key, payload, transcript)
+
+
+def is_there(store: Store) -> bool:
+    """Has a thread ever been opened here?"""
+    return os.path.isfile(os.path.join(store.path, FOLDER, LOG))

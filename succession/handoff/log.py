@@ -17,6 +17,7 @@ from savepoint.core.handoff_log import Chain, make
 from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.files import read_bounded
 from savepoint.store.locks import Lock
+from succession.handoff import FOLDER, LOG, is_there
 from succession.handoff.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
 
-FOLDER = "handoff"  # of a store
 LOCK = ".lock"
-LOG = "log.jsonl"
 _HINT = "the newest savepoint's handoff_state has it as it was: `savepoint resurrect --only memory`"
 
 
@@ -100,11 +99,6 @@ def read(store: Store) -> Ledger | None:
     if not is_there(store) and trusted.load(store.instance(FOLDER)) is None:
         return None
     return _folded(_checked(store, _bytes(store)).entries)
-
-
-def is_there(store: Store) -> bool:
-    """Has a thread ever been opened here?"""
-    return os.path.isfile(_path(store))
 
 
 def folder_of(store: Store) -> str:

@@ -12,7 +12,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
-from succession.handoff import log, turn
+from succession.handoff import is_there, log, turn
 from succession.handoff.turn import Reason
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def keep(store: Store, key: str, payload: bytes) -> None:
     """Keep what a Stop's payload says of background tasks and session crons. Nothing is kept in a
     store without threads. key: of the session. Raises DiskError.
     """
-    if not log.is_there(store):
+    if not is_there(store):
         return
     try:
         value = json.loads(payload.decode("utf-8", "replace"), strict=False)

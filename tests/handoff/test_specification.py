@@ -295,7 +295,7 @@ def test_only_with_nothing_running(
 def test_only_with_no_process_of_its_own(idle: tuple[Threads, str, Path]) -> None:
     threads, thread, transcript = idle
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        told = {"pid": process.pid, "begun": running.begun(process.pid) or 0}
+        told: Json = {"pid": process.pid, "begun": running.begun(process.pid) or 0}
         threads.add("action_begin", thread, stand="ACTION-1", text="a server", process=told)
         assert [one.what for one in _reasons(threads, thread, transcript)] == ["running"]
         process.kill()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint.core import handoff_log
 from savepoint.core.handoff_log import Author, Draft, Entry
+from succession import handoff
 from succession.handoff import accept, create, drivers, gather, log, running
 from succession.handoff.create import Created, Standing
 from succession.handoff.ledger import BINDING, OFFER, WORK, Ledger
@@ -16,6 +17,7 @@ from tests.verify import builder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from succession.handoff.drivers import Driver
     from succession.handoff.gather import Found
     from succession.handoff.ledger import Thread
+    from succession.handoff.log import Log
     from succession.handoff.turn import Reason
 
 NOW = builder.NOW
@@ -53,7 +56,7 @@ class Threads:
     @property
     def file(self) -> Path:
         """The log."""
-        return Path(log.folder_of(self.store), log.LOG)
+        return Path(log.folder_of(self.store), handoff.LOG)
 
     @property
     def ledger(self) -> Ledger:
@@ -62,12 +65,13 @@ class Threads:
         assert found is not None
         return found
 
-    def held(self) -> Any:  # noqa: ANN401  # a context manager
+    def held(self) -> AbstractContextManager[Log]:
         return log.opened(self.store, time.monotonic() + 20, make_it=True)
 
     def add(self, kind: str, thread: str, **body: Json) -> Entry:
         with self.held() as held:
-            return held.add(self.author, NOW, [Draft(kind, thread, body)])[0]
+            (made,) = held.add(self.author, NOW, [Draft(kind, thread, body)])
+        return made
 
     def open(self, title: str = "x", session: str | None = FIRST) -> str:
         new = create.new_thread()
