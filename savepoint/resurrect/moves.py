@@ -83,7 +83,19 @@ class Move(NamedTuple):
             if self.folder:
                 at.publish(temporary, name)
             elif not at.take(temporary, name):
-                raise OutputExistsError(f"{self.path} is there already")
+                self._settle(at)
+
+    def _settle(self, at: Folder) -> None:
+        """A run may have died when the file had both names."""
+        seen = []
+        for name in (self.temporary, self.name):
+            fd = at.descriptor(os.fsencode(name))
+            if fd is not None:
+                seen.append(os.fstat(fd))
+                os.close(fd)
+        if len(seen) != 2 or not os.path.samestat(*seen):
+            raise OutputExistsError(f"{self.path} is there already")
+        self.drop()
 
     def drop(self) -> None:
         """What waits is not wanted any more. Never raises: a leftover is harmless."""
