@@ -41,10 +41,12 @@ def here(project: str) -> Here:
 
 
 @contextmanager
-def opened(where: Here) -> Iterator[Held]:
-    """The dynasty, under its lock. Raises BusyError, MalformedError, DiskError."""
+def opened(where: Here, *, whole: bool = False) -> Iterator[Held]:
+    """The dynasty, under its lock; whole: with lineage and archive. Raises BusyError,
+    MalformedError, DiskError.
+    """
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
-    with keep.opened(where.at.store, where.branch, int(time.time()), deadline) as held:
+    with keep.opened(where.at.store, where.branch, int(time.time()), deadline, whole=whole) as held:
         tell_aside(held.aside)
         yield held
 

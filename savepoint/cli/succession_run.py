@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from succession.dynasty.observe import Covering
     from succession.dynasty.running import Ran
 
+_REASON = "manual trigger"
 _FROM = f"Draw observations from this savepoint: {options.SELECTORS}"
 
 
@@ -47,7 +48,7 @@ def run(
     made = None if dry else _cover(where.at)
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
     asked = asked._replace(session_id=dynasty.session(), deadline=deadline)
-    ran = running.run(asked, drawn or made, dry=dry)
+    ran = running.run(asked, drawn or made, _REASON, dry=dry)
     dynasty.tell_aside(ran.aside)
     if as_json:
         terminal.document(_document(ran, made, dry=dry))

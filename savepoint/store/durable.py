@@ -191,11 +191,14 @@ def append_log(path: str, line: bytes) -> None:
             os.close(fd)
 
 
-def set_aside(path: str, aside: str) -> None:
-    """Whatever stands at `path` has the name `aside`, in the same folder, durably."""
+def set_aside(path: str, aside: str, *, durable_name: bool = True) -> None:
+    """Whatever stands at `path` has the name `aside`, in the same folder, durably; without
+    `durable_name` once that folder is synced.
+    """
     with _failing(path):
         os.rename(path, aside)
-    sync_directory(os.path.dirname(path))
+    if durable_name:
+        sync_directory(os.path.dirname(path))
 
 
 def make_directories(path: str) -> None:
@@ -229,13 +232,8 @@ def remove_folder(path: str) -> None:
         for name in names:
             remove_quietly(os.path.join(folder, name))
         for name in folders:
-            _remove_folder_quietly(os.path.join(folder, name))
-    _remove_folder_quietly(path)
-
-
-def remove_empty_folder(path: str) -> None:
-    """Remove a folder that we made and that nobody has put anything into since."""
-    _remove_folder_quietly(path)
+            remove_empty_folder(os.path.join(folder, name))
+    remove_empty_folder(path)
 
 
 def remove(path: str) -> None:
@@ -449,7 +447,8 @@ def _sync(fd: int) -> None:
         os.fsync(fd)
 
 
-def _remove_folder_quietly(path: str) -> None:
+def remove_empty_folder(path: str) -> None:
+    """Remove a folder of ours, unless somebody has put something into it."""
     try:
         os.rmdir(path)
     except OSError:

@@ -19,7 +19,7 @@ from succession.dynasty.constants import FILE_BYTES
 from succession.dynasty.entry import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from savepoint.core.strict_json import Json
 
@@ -56,17 +56,25 @@ class Kept(NamedTuple):
         return dump(members) + b"\n"
 
 
-def originals(data: bytes, ids: Collection[str]) -> dict[str, Entry]:
-    """The entries of these ids, as far as they are there: as recorded or edited last in Day. What
-    was edited in Dusk counts only where nothing else is there: it may be a compressed text.
+def lines_of(data: bytes, ids: Collection[str]) -> dict[str, tuple[bytes, ...]]:
+    """The lines of these entries, by id, oldest first. Not parsed: few of them are ever asked for,
+    and a long archive is looked through at every succession.
     """
     wanted = {one.encode() for one in ids}
-    lines = [line for line in data.split(b"\n") if line[_ID_AT:_ID_END] in wanted]
-    found: dict[str, Kept] = {}
-    for kept in _readable(lines):
-        if kept.source != DUSK or kept.entry.id not in found:
-            found[kept.entry.id] = kept
-    return {one: kept.entry for one, kept in found.items()}
+    found: dict[str, tuple[bytes, ...]] = {}
+    for line in [line for line in data.split(b"\n") if line[_ID_AT:_ID_END] in wanted]:
+        one = line[_ID_AT:_ID_END].decode()
+        found[one] = (*found.get(one, ()), line)
+    return found
+
+
+def original(lines: Sequence[bytes]) -> Entry | None:
+    """The entry as recorded, or edited last in Day; None where no line tells. What was edited in
+    Dusk counts only where nothing else is there: it may be a compressed text.
+    """
+    kept = list(_readable(lines))
+    whole = [one for one in kept if one.source != DUSK]
+    return (whole or kept)[-1].entry if kept else None
 
 
 def read(data: bytes) -> list[Kept]:
@@ -79,7 +87,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(entry.to_bytes(text)).hexdigest()[:32]
 
 
-def _readable(lines: list[bytes]) -> Iterator[Kept]:
+def _readable(lines: Sequence[bytes]) -> Iterator[Kept]:
     for line in lines:
         try:
             yield _parse(line)

@@ -8,7 +8,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from savepoint.capture import borrowed, gitfiles
+from savepoint.capture import gitfiles
 from savepoint.core.errors import UnverifiableError
 from savepoint.core.named import NamedTuple
 from savepoint.store.worktree import current_worktree
@@ -68,6 +68,8 @@ def _head(worktree: Worktree, env: Mapping[str, str]) -> gitfiles.Head:
     config = gitfiles.read_config(worktree)
     if gitfiles.last(config, "extensions.refstorage").lower() in {"", "files"}:
         return gitfiles.read_head(worktree)
+    from savepoint.capture import borrowed  # hardly ever: most refs are files
+
     deadline = time.monotonic() + GIT_SECONDS
     asked = [
         borrowed.start_in_place(worktree, env, *command)

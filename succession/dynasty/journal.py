@@ -1,7 +1,8 @@
 """Several files changed as one: all of it, or nothing, whenever the process dies.
 
-    .next-day.md … staged, durable      what is replaced, beside its place; what is appended
-    .journal durable                    from here on it is done, whoever finishes it
+    .next-day.md … staged, durable      what is replaced, beside its place
+    .journal durable                    from here on it is done, whoever finishes it; it holds what
+                                        is appended
     lineage.md, archive.jsonl           appended; a full disk is told here, and all is taken back
     .next-day.md → day.md …             renamed
     .journal removed
@@ -13,6 +14,7 @@ journal is there, and set aside beside the new file after it; it is never overwr
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 from contextlib import suppress
@@ -28,12 +30,14 @@ from savepoint.store.files import open_regular, read_at, read_bounded
 from succession.dynasty.constants import FILE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from savepoint.core.strict_json import Json
 
 JOURNAL = ".journal"
 NEXT = ".next-"
+_DEPTH = 2  # names of a path: <branch>/day.md
+_FOREIGN = {"", ".", "..", LOCK}
 _HINT = "nothing was changed; run the same again"
 
 
@@ -50,6 +54,7 @@ class _Line(NamedTuple):
     path: str  # below the folder
     was: str  # SHA-256 before; empty: there was none. Of an append nothing
     size: int  # of what is appended to; -1: it is replaced
+    data: str  # what is appended, in base64
 
 
 def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> list[str]:
@@ -61,13 +66,14 @@ def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> l
     for path in change.replace:
         if _content(folder, path) != before.get(path):
             raise BusyError(f"{path} was edited meanwhile", hint=_HINT)
-    lines = [_Line(path, _digest(before.get(path)), -1) for path in change.replace]
-    lines += [_Line(path, "", _size(os.path.join(folder, path))) for path in change.append]
+    lines = [_Line(path, _digest(before.get(path)), -1, "") for path in change.replace]
+    for path, data in change.append.items():
+        size = _size(os.path.join(folder, path))
+        lines.append(_Line(path, "", size, base64.b64encode(data).decode()))
     try:
-        for path, data in {**change.replace, **change.append}.items():
-            staged = _staged(folder, path)
-            durable.make_directories(os.path.dirname(staged))
-            durable.create_exclusive(staged, data)
+        for path, data in change.replace.items():
+            _stage(folder, path, data)
+        _sync(folder, change.replace)
         durable.replace(os.path.join(folder, JOURNAL), _dump(lines))
     except BaseException:
         if not os.path.exists(os.path.join(folder, JOURNAL)):
@@ -106,9 +112,9 @@ def replayed(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a dynasty that was saved in that moment, as `recover` would have left them."""
     found = dict(files)
     for line in _parse(files[JOURNAL]) if JOURNAL in files else []:
-        staged = found.get(_staged("", line.path).lstrip("/"))
-        if staged is not None and line.size >= 0:
-            found[line.path] = found.get(line.path, b"")[: line.size] + staged
+        staged = found.get(_staged("", line.path))
+        if line.size >= 0:
+            found[line.path] = found.get(line.path, b"")[: line.size] + _appended(line)
         elif staged is not None:
             found[line.path] = staged
     return {
@@ -122,13 +128,13 @@ def _finish(folder: str, lines: list[_Line]) -> list[str]:
     aside = []
     for line in lines:
         staged, path = _staged(folder, line.path), os.path.join(folder, line.path)
-        if line.size >= 0:
-            durable.remove(staged)
-        elif os.path.exists(staged):
-            if _digest(_content(folder, line.path)) != line.was:
-                aside.append(f"{line.path}.edited-{os.urandom(8).hex()}")
-                durable.set_aside(path, os.path.join(folder, aside[-1]))
-            durable.set_aside(staged, path)
+        if line.size >= 0 or not os.path.exists(staged):
+            continue
+        if _digest(_content(folder, line.path)) != line.was:
+            aside.append(f"{line.path}.edited-{os.urandom(8).hex()}")
+            durable.set_aside(path, os.path.join(folder, aside[-1]))
+        durable.set_aside(staged, path, durable_name=False)
+    _sync(folder, [line.path for line in lines])
     durable.remove(os.path.join(folder, JOURNAL))
     durable.sync_directory(folder)  # a journal that came back would undo what is written next
     return aside
@@ -136,9 +142,7 @@ def _finish(folder: str, lines: list[_Line]) -> list[str]:
 
 def _append(folder: str, line: _Line) -> None:
     """Whatever of it is there already."""
-    path, data = os.path.join(folder, line.path), _content_of(_staged(folder, line.path))
-    if data is None:
-        return
+    path, data = os.path.join(folder, line.path), _appended(line)
     size = _size(path)
     tail = _tail(path, line.size) if size > line.size else b""
     if tail == data:
@@ -192,13 +196,32 @@ def _parse(data: bytes) -> list[_Line]:
 
 def _line(value: Json) -> _Line:
     match value:
-        case {"path": str(path), "was": str(was), "size": int(size)} if not was or spelling.digest(
-            was
-        ):
+        case {"path": str(path), "was": str(was), "size": int(size), "data": str(data)}:
             parts = path.split("/")
-            if len(parts) <= 2 and not any(part in {"", ".", "..", LOCK} for part in parts):
-                return _Line(path, was, size)
+            is_ours = len(parts) <= _DEPTH and not _FOREIGN.intersection(parts)
+            if is_ours and (not was or spelling.digest(was)):
+                return _Line(path, was, size, data)
     raise MalformedError(f"{JOURNAL} names no file of a dynasty")
+
+
+def _stage(folder: str, path: str, data: bytes) -> None:
+    """Durable, its name once the folder is synced. What a dead process left has been cleared."""
+    staged = _staged(folder, path)
+    parent, name = os.path.split(staged)
+    durable.make_directories(parent)
+    with durable.NewFile(parent) as new:
+        new.write(data)
+        new.create(name)
+
+
+def _sync(folder: str, paths: Iterable[str]) -> None:
+    """The names of these files, and what became of others in their folders."""
+    for parent in {os.path.dirname(os.path.join(folder, path)) for path in paths}:
+        durable.sync_directory(parent)
+
+
+def _appended(line: _Line) -> bytes:
+    return base64.b64decode(line.data)
 
 
 def _staged(folder: str, path: str) -> str:

@@ -79,8 +79,11 @@ def is_there(store: Store) -> bool:
 
 
 @contextmanager
-def opened(store: Store, branch: Branch, now: int, deadline: float) -> Iterator[Held]:
+def opened(
+    store: Store, branch: Branch, now: int, deadline: float, *, whole: bool = False
+) -> Iterator[Held]:
     """The dynasty of a branch, while nobody else changes it. deadline: of time.monotonic().
+    whole: with lineage and archive, which may be long.
 
     Raises BusyError, MalformedError (dynasty.json; the hint is the way back), DiskError.
     """
@@ -88,12 +91,12 @@ def opened(store: Store, branch: Branch, now: int, deadline: float) -> Iterator[
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), deadline):
         aside = journal.recover(folder)
-        yield _read(folder, branch, now, tuple(aside))
+        yield _read(folder, branch, now, tuple(aside), whole=whole)
 
 
-def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...]) -> Held:
+def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...], *, whole: bool) -> Held:
     names = [*(f"{branch.folder}/{name}" for name in (*PAGES.values(), META)), *SHARED.values()]
-    names += [LINEAGE, ARCHIVE, SESSIONS]
+    names += [LINEAGE, ARCHIVE, SESSIONS] if whole else [SESSIONS]
     files = {name: read_bounded(os.path.join(folder, name), FILE_BYTES) for name in names}
     held = files[f"{branch.folder}/{META}"]
     path = os.path.join(folder, branch.folder, META)
@@ -111,8 +114,8 @@ def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...]) -> Held
     state = state._replace(
         vault=shared["vault"],
         deviants=shared["deviants"],
-        lineage=files[LINEAGE] or b"",
-        archive=files[ARCHIVE] or b"",
+        lineage=files.get(LINEAGE) or b"",
+        archive=files.get(ARCHIVE) or b"",
     )
     sessions = seen.load(files[SESSIONS])
     return Held(folder, branch.folder, held is not None, state, sessions, files, aside)

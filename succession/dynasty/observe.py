@@ -6,20 +6,15 @@ to the savepoint and the place in its conversation.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from savepoint.capture import gitfiles
-from savepoint.capture.borrowed import Borrowed
 from savepoint.core import snapshot
-from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
 from savepoint.store import savepoints
 from savepoint.store.layout import session_key
 from succession.dynasty.constants import (
-    COMMITS_READ,
     COMMITS_SHOWN,
-    GIT_SECONDS,
     PATHS_SHOWN,
     TITLE_CHARS,
 )
@@ -27,11 +22,12 @@ from succession.dynasty.dawn import Git
 from succession.dynasty.entry import OBSERVATION, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
     from succession.dynasty.branch import Branch
+    from succession.dynasty.commits import Asked
     from succession.dynasty.meta import Meta
 
 
@@ -50,12 +46,13 @@ class Covering(NamedTuple):
         return f"Savepoint {self.seq}, snapshot {self.snapshot_hash}, {place}."
 
 
-def git(store: Store, branch: Branch, env: Mapping[str, str], covering: Covering | None) -> Git:
+def git(store: Store, branch: Branch, asked: Asked | None, covering: Covering | None) -> Git:
     """The state of the repository: commits from git, changed files as the savepoint has them."""
     if branch.worktree is None:
         return Git()
     changes = None if covering is None else tuple(_changes(store, covering.document))
-    return Git(branch.name, _commits(store, branch, env), changes)
+    told = asked.finish() if asked else ()
+    return Git(branch.name, tuple((commit, _clean(subject)) for commit, subject in told), changes)
 
 
 def observations(
@@ -85,25 +82,6 @@ def _fresh(commits: Sequence[tuple[str, str]], known: str | None) -> list[tuple[
     if known is None:
         return []
     return list(commits[: ids.index(known)] if known in ids else commits[:COMMITS_SHOWN])
-
-
-def _commits(store: Store, branch: Branch, env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Ids and subjects, newest first; empty where git cannot tell. None of its programs is run."""
-    worktree = branch.worktree
-    if worktree is None or branch.commit is None:
-        return ()
-    try:
-        ours = Borrowed(worktree, branch.commit, gitfiles.read_config(worktree), store.scratch)
-    except DiskError:
-        return ()
-    try:
-        asked = ("log", "--no-show-signature", "--no-color", f"-n{COMMITS_READ}", "--format=%H %s")
-        told = ours.start(env, *asked, branch.commit).finish(time.monotonic() + GIT_SECONDS)
-    finally:
-        ours.remove()
-    lines = told.out.decode("utf-8", "replace").split("\n") if told.ok else []
-    split = [line.partition(" ") for line in lines if line]
-    return tuple((commit, _clean(subject)) for commit, _, subject in split)
 
 
 def _changes(store: Store, document: dict[str, Json]) -> list[str]:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from savepoint.core.named import NamedTuple
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
-from succession.dynasty import branch, keep, observe, record, steps
+from succession.dynasty import branch, commits
 
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from succession.dynasty.observe import Covering
     from succession.dynasty.steps import Succession
-
-MANUAL = "manual trigger"
 
 
 class Ran(NamedTuple):
@@ -24,14 +22,15 @@ class Ran(NamedTuple):
     aside: tuple[str, ...]  # what people's edits during a change were set aside as
 
 
-def run(
-    request: Request, covering: Covering | None, reason: str = MANUAL, *, dry: bool = False
-) -> Ran:
+def run(request: Request, covering: Covering | None, reason: str, *, dry: bool) -> Ran:
     """Run a succession; see `succession.dynasty.run`."""
     store = registry.find(Home(request.home), request.project)
     here = branch.current(request.project, request.cwd, request.environment)
-    git = observe.git(store, here, request.environment, covering)
-    with keep.opened(store, here, request.now, request.deadline) as held:
+    asked = commits.ask(store, here, request.environment)
+    from succession.dynasty import keep, observe, record, steps  # git works meanwhile
+
+    git = observe.git(store, here, asked, covering)
+    with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
         state, archive = held.state, b""
         if covering is not None:
             found = observe.observations(store, covering, git.commits, state.meta)
@@ -53,7 +52,10 @@ def note(request: Request, covering: Covering) -> None:
     """Draw observations from a savepoint that a turn made; see `succession.dynasty.note`."""
     store = registry.find(Home(request.home), request.project)
     here = branch.current(request.project, request.cwd, request.environment)
-    git = observe.git(store, here, request.environment, covering)
+    asked = commits.ask(store, here, request.environment)
+    from succession.dynasty import keep, observe, record
+
+    git = observe.git(store, here, asked, covering)
     with keep.opened(store, here, request.now, request.deadline) as held:
         if not held.exists:
             return

@@ -59,7 +59,7 @@ class Work(NamedTuple):
     day: tuple[Entry, ...]  # of the outgoing ruler
     layers: Layers
     texts: tuple[tuple[str, ...], ...]  # of people in Dusk: before the layers, and in each
-    originals: dict[str, Entry]  # by id, with their full text
+    originals: dict[str, tuple[bytes, ...]]  # by id, lines of the archive
     kept: tuple[Kept, ...]  # for the archive
     notes: tuple[str, ...]  # for the report
     moves: tuple[Move, ...] = ()
@@ -120,7 +120,7 @@ def freeze(state: State, git: Git, reason: str, now: int) -> Work:
         day=_once(day.entries, set()),
         layers=_decreed((layers[0], layers[1], layers[2]), admitted.meta),
         texts=(dusk.texts(""), *(dusk.texts(number) for number in "123")),
-        originals=archive.originals(state.archive + lines, {one.id for one in every}),
+        originals=archive.lines_of(state.archive + lines, {one.id for one in every}),
         kept=admitted.kept,
         notes=_carried(day, dusk, dawn),
         vault=state.vault,
@@ -305,7 +305,7 @@ def _bury(work: Work, gone: Sequence[Entry], *, from_dusk: bool) -> Work:
 
 def _whole(work: Work, one: Entry) -> Entry:
     """An entry with its original text, as far as that is known."""
-    original = work.originals.get(one.id)
+    original = archive.original(work.originals.get(one.id, ()))
     return one._replace(body=original.body) if original else one
 
 

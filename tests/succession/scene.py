@@ -157,7 +157,7 @@ class Scene:
 
     def opened(self) -> AbstractContextManager[Held]:
         """The dynasty under its lock."""
-        return keep.opened(self.store, self.branch, self.now, time.monotonic() + 20)
+        return keep.opened(self.store, self.branch, self.now, time.monotonic() + 20, whole=True)
 
     def held(self) -> Held:
         """The dynasty as it is."""

@@ -27,7 +27,7 @@ from savepoint.capture.request import Request
 from succession.dynasty import running
 home, project, now = sys.argv[1:]
 running.run(Request(home, project, project, home, "", "", "manual", int(now), time.monotonic() + 20,
-                    {{"PATH": os.environ["PATH"]}}), None)
+                    {{"PATH": os.environ["PATH"]}}), None, "manual trigger", dry=False)
 """
 
 

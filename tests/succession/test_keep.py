@@ -32,7 +32,7 @@ _AFTER = {"a.md": b"new a", "b/c.md": b"new c", "b/d.md": b"new d", "log.jsonl":
 _CHANGE = Change(
     {"a.md": b"new a", "b/c.md": b"new c", "b/d.md": b"new d"}, {"log.jsonl": b"two\n"}
 )
-_CALLS = ("create_exclusive", "replace", "append", "set_aside", "remove", "sync_directory")
+_CALLS = ("make_directories", "replace", "append", "set_aside", "remove", "sync_directory")
 
 
 class _Killed(BaseException):
@@ -92,7 +92,7 @@ def test_a_fault_at_any_step_leaves_before_or_after(
     (tmp_path / "trial").mkdir()
     _prepare(tmp_path / "trial")
     steps = _steps(tmp_path / "trial", monkeypatch)
-    assert {"create_exclusive", "replace", "append", "set_aside"} <= set(steps)
+    assert {"make_directories", "replace", "append", "set_aside"} <= set(steps)
     seen = set()
     for step in range(len(steps)):
         folder = tmp_path / f"step-{step}"
@@ -116,7 +116,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     _prepare(tmp_path / "trial")
     steps = _steps(tmp_path / "trial", monkeypatch)
     writing = [
-        n for n, name in enumerate(steps) if name in {"create_exclusive", "replace", "append"}
+        n for n, name in enumerate(steps) if name in {"make_directories", "replace", "append"}
     ]
     for step in writing:
         folder = tmp_path / f"step-{step}"
@@ -157,7 +157,7 @@ def test_an_edit_after_the_journal_is_set_aside(
 ) -> None:
     _prepare(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "set_aside", lambda *_: (_ for _ in ()).throw(_Killed()))
+        patch.setattr(durable, "set_aside", lambda *_, **__: (_ for _ in ()).throw(_Killed()))
         with pytest.raises(_Killed):
             _commit(tmp_path)
     (tmp_path / "a.md").write_bytes(b"edited")
@@ -170,9 +170,9 @@ def test_an_edit_after_the_journal_is_set_aside(
     [
         b"",
         b"{}",
-        b'{"v":1,"files":[{"path":"../x","was":"","size":-1}]}',
-        b'{"v":1,"files":[{"path":"a/b/c","was":"","size":-1}]}',
-        b'{"v":1,"files":[{"path":"a","was":"nonsense","size":-1}]}',
+        b'{"v":1,"files":[{"path":"../x","was":"","size":-1,"data":""}]}',
+        b'{"v":1,"files":[{"path":"a/b/c","was":"","size":-1,"data":""}]}',
+        b'{"v":1,"files":[{"path":"a","was":"nonsense","size":-1,"data":""}]}',
     ],
 )
 def test_a_journal_that_is_none_of_ours_is_refused(tmp_path: Path, data: bytes) -> None:

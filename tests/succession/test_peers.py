@@ -231,8 +231,10 @@ def test_9_references_are_of_the_entry_not_of_its_place(scene: Scene) -> None:
 
 def test_dusk_limits_are_used(scene: Scene) -> None:
     """500 of 500 entries were kept."""
-    for number in range(200):
-        scene.record(f"Number {number}", "one\ntwo")
+    scene.record("Number 0", "one\ntwo")
+    day = scene.own / "day.md"
+    text = "".join(f"\n### [decision] Number {n}\nWhy: one\n     two\n" for n in range(1, 200))
+    day.write_text(day.read_text() + text)
     scene.run()
     page = scene.state.dusk_page
     used = [sum(1 + one.why.count("\n") for one in page.layer(n)) for n in (2, 3)]

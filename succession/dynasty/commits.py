@@ -1,0 +1,51 @@
+"""The commits of a branch. Git is asked at once, and answers beside our own imports and reading."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from savepoint.capture import gitfiles
+from savepoint.capture.borrowed import Borrowed
+from savepoint.core.errors import DiskError
+from succession.dynasty.constants import COMMITS_READ, GIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from savepoint.gitcmd import Running
+    from savepoint.store.layout import Store
+    from succession.dynasty.branch import Branch
+
+_LOG = ("log", "--no-show-signature", "--no-color", f"-n{COMMITS_READ}", "--format=%H %s")
+
+
+class Asked:
+    """A git that lists commits; `finish` it."""
+
+    def __init__(self, ours: Borrowed, running: Running) -> None:
+        self._ours = ours
+        self._running = running
+
+    def finish(self) -> tuple[tuple[str, str], ...]:
+        """Full ids and subjects, newest first; empty where git cannot tell. Once."""
+        try:
+            told = self._running.finish(time.monotonic() + GIT_SECONDS)
+        finally:
+            self._ours.remove()
+        lines = told.out.decode("utf-8", "replace").split("\n") if told.ok else []
+        return tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in lines if line)
+
+
+def ask(store: Store, branch: Branch, env: Mapping[str, str]) -> Asked | None:
+    """Begin; None where there are none, or they cannot be asked for. Nothing that the repository
+    names is run (capture/borrowed.py).
+    """
+    worktree = branch.worktree
+    if worktree is None or branch.commit is None:
+        return None
+    try:
+        ours = Borrowed(worktree, branch.commit, gitfiles.read_config(worktree), store.scratch)
+    except DiskError:
+        return None
+    return Asked(ours, ours.start(env, *_LOG, branch.commit))
