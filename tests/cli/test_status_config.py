@@ -68,6 +68,7 @@ def test_config_shows_everything_or_one_key(cli: Scene) -> None:
         "projects": [str(cli.project)],
         "remote": None,
         "push_wait": 5,
+        "threshold": 85,
         "ledger": None,
         "program": None,
         "payer": None,
@@ -75,7 +76,7 @@ def test_config_shows_everything_or_one_key(cli: Scene) -> None:
     }
     assert cli.good("config", "instance").text == "Gabriel #215\n"
     assert cli.good("config", "projects").text == f"{cli.project}\n"
-    chosen = f"instance = Gabriel #215\nprojects = {cli.project}\npush_wait = 5\n"
+    chosen = f"instance = Gabriel #215\nprojects = {cli.project}\npush_wait = 5\nthreshold = 85\n"
     assert cli.good("config").text == chosen
 
 

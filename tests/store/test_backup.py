@@ -303,7 +303,7 @@ def test_an_empty_home_gets_all_of_it(scene: Scene) -> None:
     modes = {path.stat().st_mode & 0o777 for path in Path(scene.empty.path).rglob("*")}
     assert modes == {0o600, 0o700}
     assert config.load(done.store) == config.Config(
-        scene.built.paths.slug, (), (), "/srv/remote.git"
+        scene.built.paths.slug, (), (), "/srv/remote.git", ledger=None
     )
     assert (done.kept, done.other_recipients) == ((), False)
     assert safekeeping.backed_up(done.store) == NOW
