@@ -89,13 +89,14 @@ def bootstrap(
     kept = _opened(keys, passphrase_file)
     tell = resurrection_report.steps(as_json=as_json)
     from savepoint.resurrect.bootstrap import fetched
+    from savepoint.resurrect.selection import Part
 
     around = place.around().environment
     with fetched(place.home(), kept, url, instance, around) as found:
         at = _place(found, folder, ledger)
         report = _verified(at, found)
         asked = resurrect.request(at, found.savepoint, None, output)._replace(
-            full=full,
+            part=Part(full),
             apply=apply,
             allow_unverified=allow_unverified,
             target=folder,

@@ -10,7 +10,7 @@ import typer
 
 from savepoint.capture import surroundings
 from savepoint.cli import chain, options, place, resurrection_report, terminal
-from savepoint.cli.show import Part
+from savepoint.cli.show import Part as Member
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, UsageError
 from savepoint.gitlayer import remote_url
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.core.verdicts import Report
+    from savepoint.resurrect.selection import Part
     from savepoint.resurrect.steps import Asked, Done
     from savepoint.resurrect.successor import Parent
 
@@ -36,7 +37,7 @@ def resurrect(
         ),
     ] = "",
     only: Annotated[
-        Part | None,
+        Member | None,
         typer.Option(
             "--only", help="One part, and no successor is born for it.", show_default=False
         ),
@@ -45,6 +46,36 @@ def resurrect(
         bool,
         typer.Option("--full", help="The conversation from before its last compaction."),
     ] = False,
+    thread: Annotated[
+        str,
+        typer.Option(
+            "--thread",
+            metavar="ID",
+            help="A subagent's conversation, alone.",
+            show_default=False,
+        ),
+    ] = "",
+    messages: Annotated[
+        str,
+        typer.Option(
+            "--messages",
+            metavar="FIRST-LAST",
+            help="Only these messages, counted from 1.",
+            show_default=False,
+        ),
+    ] = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since", metavar="TIME", help="Only messages from then on.", show_default=False
+        ),
+    ] = "",
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until", metavar="TIME", help="Only messages up to then.", show_default=False
+        ),
+    ] = "",
     output: Annotated[
         str,
         typer.Option(
@@ -78,6 +109,11 @@ def resurrect(
         raise UsageError("--force goes with --apply")
     if apply and only not in (None, "files"):
         raise UsageError("--apply puts files over the project: it goes with --only files")
+    part = _part(full, thread, messages, since, until)
+    if part.thread or part.span:
+        if only not in (None, "conversation"):
+            raise UsageError("a thread and a span are of the conversation", hint="leave out --only")
+        only = "conversation"
     at = place.find(project, instance)
     tell = resurrection_report.steps(as_json=as_json)
     left = _finished(at)
@@ -87,12 +123,32 @@ def resurrect(
     one = _chosen(at, selector, session)
     _bring(at, one)
     asked = request(at, one, only, output)._replace(
-        full=full, apply=apply, force=force, allow_unverified=allow_unverified
+        part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
     report = verified(at, one, offline=offline)
     done = _run(at, parent_of(at, one, report), report, asked, tell, offline=offline)
     afterwards(at, done)
     resurrection_report.tell(done.report, as_json=as_json)
+
+
+def _part(full: bool, thread: str, messages: str, since: str, until: str) -> Part:
+    """What of the conversation is asked for. Raises UsageError."""
+    from savepoint.resurrect.selection import Part, Span
+
+    if not (messages or since or until):
+        return Part(full, thread)
+    if full:
+        raise UsageError("--full and a span exclude each other")
+    first, last = _numbers(messages) if messages else (None, None)
+    times = [savepoints.moment(text) if text else None for text in (since, until)]
+    return Part(thread=thread, span=Span(first, last, *times))
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
+        raise UsageError(f"{text} is no span of messages", hint="write it like --messages 3-8")
+    return int(first), int(last)
 
 
 def _chosen(at: place.Place, selector: str, session: str) -> Record:
@@ -121,14 +177,15 @@ def _bring(at: place.Place, one: Record) -> None:
         shallow.fetch_older(remote, at.paths, one, witness.identities_of(at.store))
 
 
-def request(at: place.Place, one: Record, only: Part | None, output: str) -> Asked:
+def request(at: place.Place, one: Record, only: Member | None, output: str) -> Asked:
     """What is to come back: everything, or one part alone; the rest as it is without options."""
+    from savepoint.resurrect.selection import Part
     from savepoint.resurrect.steps import ALL, Asked
 
     return Asked(
         parts=frozenset({only}) if only else ALL,
         whole=only is None,
-        full=False,
+        part=Part(),
         allow_unverified=False,
         config_dir=surroundings.config_dir(os.environ),
         target=at.project,

@@ -92,7 +92,8 @@ class _Stretch:
 class _Reading:
     """One pass over the saved file."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, thread: bool) -> None:
+        self._thread = thread
         self.edits: list[tuple[Edit, str]] = []
         self.before: _Stretch | None = None
         self.last = _Stretch(0)
@@ -108,7 +109,8 @@ class _Reading:
             self.size = line.offset
             return
         for record in told.records:
-            if claude_facts.is_boundary(record) and record.get("isSidechain") is not True:
+            side = record.get("isSidechain") is True and not self._thread
+            if claude_facts.is_boundary(record) and not side:
                 self.messages += self.last.messages
                 self.before, self.last = self.last, _Stretch(line.offset)
             plain = len(told.records) == 1 and not line.is_long
@@ -127,9 +129,20 @@ class _Reading:
         message = record.get("message")
         answer = message.get("id") if kind == "assistant" and isinstance(message, dict) else None
         is_side = record.get("isSidechain") is True
+        if is_side and self._thread and line is not None:
+            is_side = not self._made_main(line)
         if record.get("isCompactSummary") is True:
             kind = "summary"  # the client's own words
         self.last.add(Node(identity, parent, kind, is_side, claude_facts.name(answer), link))
+
+    def _made_main(self, line: Line) -> bool:
+        """A subagent's record as one of a conversation of its own."""
+        span = transcript_lines.member_span(line.data, "isSidechain")
+        if span is None:
+            return False
+        edit = Edit(line.offset + span[0], span[1] - span[0], b"false")
+        self.edits.append((edit, "records of a thread"))
+        return True
 
     def _named(self, kind: str | None, line: Line | None) -> str | None:
         """An id for a message that has none: the client would not load it."""
@@ -159,14 +172,15 @@ def _beginning(line: Line) -> int | None:
     return None if at < 0 else line.offset + at + 1
 
 
-def read(pieces: Iterable[bytes], *, full: bool) -> Session:
+def read(pieces: Iterable[bytes], *, full: bool, thread: bool = False) -> Session:
     """How the saved file in `pieces` comes back.
 
     full: cut before its last compaction, so that the client loads what was there before. Else it
-    comes as it was, and the client loads what follows that compaction. Memory grows with the number
+    comes as it was, and the client loads what follows that compaction. thread: it is a subagent's,
+    and becomes a conversation of its own. Memory grows with the number
     of records between two compactions, not with their bytes.
     """
-    reading = _Reading()
+    reading = _Reading(thread=thread)
     for line in transcript_lines.lines(pieces):
         reading.take(line)
     stretch, size, ended = reading.last, reading.size, reading.ended

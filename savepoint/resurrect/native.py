@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 from savepoint.capture.agents import claude_places
 from savepoint.core.errors import TamperedError
 from savepoint.core.named import NamedTuple
-from savepoint.resurrect import conversation, members, moves
+from savepoint.resurrect import conversation, members, moves, selection
 from savepoint.store import durable, savepoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint.core.snapshot import StoredFile
     from savepoint.resurrect.conversation import Session
     from savepoint.resurrect.members import Member
     from savepoint.resurrect.moves import Move
+    from savepoint.resurrect.selection import Part
     from savepoint.store.durable import Folder
     from savepoint.store.layout import Store
 
@@ -56,30 +57,49 @@ def place(config_dir: str, target: str) -> tuple[str, ...] | None:
 
 
 def stage(
-    store: Store, files: list[StoredFile], where: tuple[str, tuple[str, ...]], *, full: bool
+    store: Store, files: list[StoredFile], where: tuple[str, tuple[str, ...]], part: Part
 ) -> Native | None:
     """Write the session and what belongs to it beside their places. where: the agent's folder and
     the folders in it. files: those of the snapshot that are the conversation's, transcript first.
     None: it has no message that the client knows.
 
-    Raises TamperedError (a file is missing, or other than it was saved), DiskError.
+    Raises SelectorError (no such thread, nothing in the span), TamperedError (a file is missing, or
+    other than it was saved), DiskError.
     """
     transcript, *beside = files
-    session = conversation.read(savepoints.content(store, transcript), full=full)
+    if part.thread:
+        transcript, beside = selection.thread(files, part.thread), []
+
+    def saved() -> Iterator[bytes]:
+        return savepoints.content(store, transcript)
+
+    if part.span is not None:
+        begin, end = selection.cut(saved(), part.span)
+        return _staged(store, lambda: selection.sliced(saved(), begin, end), beside, where, part)
+    return _staged(store, saved, beside, where, part)
+
+
+def _staged(
+    store: Store,
+    saved: Callable[[], Iterator[bytes]],
+    beside: list[StoredFile],
+    where: tuple[str, tuple[str, ...]],
+    part: Part,
+) -> Native | None:
+    """saved: reads the bytes that come back, once for each call."""
+    session = conversation.read(saved(), full=part.full, thread=bool(part.thread))
     if not session.messages:
         return None
-    pieces = session.pieces(savepoints.content(store, transcript))
-    return write(store, session, pieces, beside, where)
+    return _write(store, session, session.pieces(saved()), beside, where)
 
 
-def write(
+def _write(
     store: Store,
     session: Session,
     pieces: Iterable[bytes],
     beside: list[StoredFile],
     where: tuple[str, tuple[str, ...]],
 ) -> Native:
-    """As `stage`, of a transcript whose bytes are `pieces`."""
     config_dir, below = where
     durable.make_directories(config_dir)
     root, identity = os.path.realpath(config_dir), str(uuid.uuid4())

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from savepoint.resurrect.folder import Staged
     from savepoint.resurrect.moves import Move
     from savepoint.resurrect.native import Native
+    from savepoint.resurrect.selection import Part
     from savepoint.resurrect.successor import Newborn, Parent
 
     Tell = Callable[[Step], None]
@@ -59,7 +60,7 @@ class Asked(NamedTuple):
 
     parts: frozenset[str]  # of ALL
     whole: bool  # a successor goes on; else parts of a savepoint are only looked out
-    full: bool  # the conversation from before its last compaction
+    part: Part  # of the conversation
     allow_unverified: bool
     config_dir: str  # of the agent
     target: str  # real path of the project's folder, in which the agent goes on
@@ -197,7 +198,7 @@ class Resurrection:
         if talk[0].part != "conversation":
             return None  # there is no transcript
         where = (self._asked.config_dir, below)
-        return native.stage(self._store, talk, where, full=self._asked.full)
+        return native.stage(self._store, talk, where, self._asked.part)
 
     def _over_project(self, files: list[StoredFile]) -> Apply | None:
         """What goes over the project. Raises OutputExistsError: before anything is touched."""
@@ -336,7 +337,7 @@ class Resurrection:
         return {
             "id": self._native.id,
             "file": self._native.file,
-            "mode": "full" if self._asked.full else "as it was",
+            "mode": "full" if self._asked.part.full else "as it was",
             "messages": self._native.session.messages,
             "shown": self._native.session.shown,
             "repairs": repairs,

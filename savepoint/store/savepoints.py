@@ -209,7 +209,7 @@ def criterion(selector: str) -> Criterion:
         needle = f'"seq":{number},'.encode()
         return Criterion(selector, needle, lambda one: str(one.seq) == number, unique=False)
     if selector.startswith("@"):
-        at = _moment(selector[1:])
+        at = moment(selector[1:])
         return Criterion(selector, b"", lambda one: one.timestamp <= at, unique=False)
     prefix = selector.removeprefix("sha256:")
     if not _PREFIX.fullmatch(prefix):
@@ -224,18 +224,21 @@ def criterion(selector: str) -> Criterion:
     )
 
 
-def _moment(text: str) -> float:
-    """Unix seconds of an ISO 8601 time with its zone: without one nobody knows what is meant."""
+def moment(text: str) -> float:
+    """Unix seconds of an ISO 8601 time with its zone: without one nobody knows what is meant.
+
+    Raises UsageError.
+    """
     from datetime import datetime
 
     try:
-        moment = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        found = None
+    if found is None or found.tzinfo is None:
         hint = "write it with its zone: @2026-11-30T13:26:49Z or @2026-11-30T14:26+01:00"
         raise UsageError(f"@{text} is no time with a zone", hint=hint)
-    return moment.timestamp()
+    return found.timestamp()
 
 
 def _parse(line: bytes) -> Record | None:

@@ -146,3 +146,27 @@ def _texts_behind_the_last_boundary(data: bytes) -> list[str]:
             blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
             found += [b["text"].strip() for b in blocks if b.get("type") == "text"]
     return [text for text in found if text]
+
+
+def test_a_thread_and_a_span_are_conversations_of_their_own(
+    bare: Scene, claude_program: Path
+) -> None:
+    bare.good("init")
+    bare.write(Talk().say(6, "MAIN").data)
+    side = Talk().say(2, "SIDE")
+    for one in side.records:
+        one.update(isSidechain=True, agentId="abc123")
+    folder = bare.transcript.with_suffix("") / "subagents"
+    folder.mkdir(parents=True)
+    (folder / "agent-abc123.jsonl").write_bytes(side.data)
+    bare.created()
+    thread = bare.good("resurrect", "--thread", "abc123", "--json").json
+    span = bare.good("resurrect", "--messages", "6-9", "--json").json
+    assert (thread["instance"], span["instance"]) == (None, None)
+    with running(claude_program, bare.project) as claude:
+        of_thread = loaded(claude, thread["session"]["id"])
+        of_span = loaded(claude, span["session"]["id"])
+    assert "SIDE-a1" in of_thread
+    assert "MAIN" not in of_thread
+    found = {f"MAIN-{who}{n}" for who in "ua" for n in range(6) if f"MAIN-{who}{n}" in of_span}
+    assert found == {"MAIN-u2", "MAIN-a2", "MAIN-u3", "MAIN-a3", "MAIN-u4"}
