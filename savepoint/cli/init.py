@@ -12,6 +12,7 @@ from savepoint.cli import git_checks, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import (
     MalformedError,
+    OutputExistsError,
     SavepointError,
     SelectorError,
     UsageError,
@@ -28,6 +29,7 @@ from savepoint.store import (
     safekeeping,
     savepoints,
 )
+from savepoint.store.files import read_bounded
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -73,6 +75,16 @@ def init(
             callback=options.text,
         ),
     ] = "",
+    lineage: Annotated[
+        str,
+        typer.Option(
+            "--lineage",
+            metavar="TEXT",
+            help="Who came before, as a text that nobody verifies.",
+            show_default=False,
+            callback=options.text,
+        ),
+    ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
@@ -84,6 +96,8 @@ def init(
     where = place.folder(project)
     begun = _begin(place.home(), where, _instance(instance), adopt)
     at = place.find(where)
+    if lineage:
+        _keep_lineage(at, lineage)
     others = _use_remote(at, remote) if remote else []
     caught, lost = ([], 0) if begun.moved else _catch_up(at)
     if begun.what == "adopted":
@@ -102,6 +116,17 @@ def init(
     if caught or lost:
         gone = f"; of {lost} more the transcript is gone" if lost else ""
         terminal.note(f"{terminal.counted(len(caught), 'missed session')} caught up{gone}")
+
+
+def _keep_lineage(at: place.Place, before: str) -> None:
+    """The ancestors of the current instance stand in its state from now on, and in that of its
+    successors. Raises OutputExistsError: it has others.
+    """
+    data = f"{before} → {at.instance}\n".encode()
+    if durable.create_exclusive(at.paths.lineage, data):
+        return
+    if read_bounded(at.paths.lineage, limits.STATE_FILE_BYTES) != data:
+        raise OutputExistsError(f"{at.paths.lineage} exists and differs", hint="edit that file")
 
 
 def _use_remote(at: place.Place, url: str) -> list[str]:

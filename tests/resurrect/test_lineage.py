@@ -194,3 +194,18 @@ def test_lineage_4_the_birth_is_not_committed_yet(dynasty: Scene) -> None:
     store = registry.find(dynasty.home, str(dynasty.project))
     shutil.rmtree(store.repository)
     assert verdict(dynasty, "Gabriel #218") == (3, ["LINEAGE-4"])
+
+
+def test_earlier_history_is_kept_as_a_text(bare: Scene) -> None:
+    """Unverified: what came before there were keys."""
+    bare.good("init", "--instance", "Gabriel #215", "--lineage", "Gabriel #1 … #214")
+    bare.say("hello")
+    bare.created()
+    state = bare.good("show", "--only", "state").json
+    assert state["lineage"] == "Gabriel #1 … #214 → Gabriel #215"
+    bare.good("resurrect")
+    told = Path(of(bare, "Gabriel #216").lineage).read_text(encoding="utf-8")
+    assert told == "Gabriel #1 … #214 → Gabriel #215 → Gabriel #216\n"
+    bare.good("init", "--instance", "Gabriel #215", "--lineage", "Gabriel #1 … #214")
+    refused = bare("init", "--lineage", "another")
+    assert (refused.code, "exists and differs" in refused.err) == (1, True)
