@@ -72,7 +72,7 @@ def thread(
             "--session",
             metavar="ID",
             help="The session that it is.",
-            show_default="the newest of the project",
+            show_default="this one, or the newest",
             callback=options.text,
         ),
     ] = "",
@@ -82,7 +82,7 @@ def thread(
     """Open a thread: from now on it is known what it owes."""
     handoff_place.short(title)
     with handoff_place.desk(project, make_it=True) as at:
-        name = session or handoff_place.newest_session(at.at)
+        name = session or handoff_place.current_session(at.at)
         body: dict[str, Json] = {
             "project": at.at.project,
             "title": title,

@@ -21,6 +21,7 @@ from savepoint.core.errors import HandoffError, UsageError
 from savepoint.core.handoff_log import Author
 from savepoint.core.strict_json import dump
 from savepoint.store import index, keyring
+from savepoint.store.layout import session_key
 from succession.handoff import drivers, log, owner
 from succession.handoff.ledger import OPEN
 
@@ -40,7 +41,7 @@ ThreadName: TypeAlias = Annotated[
         "--thread",
         metavar="ID",
         help="A thread: its id or its row.",
-        show_default="the project's only open one",
+        show_default="the session's, or the project's only one",
         callback=options.text,
     ),
 ]
@@ -104,6 +105,10 @@ def chosen(
     if not found:
         hint = "`savepoint handoff status` lists them; `savepoint handoff thread TITLE` opens one"
         raise HandoffError("no thread of this project is meant", hint=hint)
+    told = os.environ.get("CLAUDE_CODE_SESSION_ID")
+    own = [one for one in found if told and one.session == session_key(told)]
+    if len(own) == 1:
+        return own[0]
     if len(found) > 1:
         listed = ", ".join(f"{one.id} ({one.title})" for one in found)
         raise UsageError(
@@ -126,8 +131,13 @@ def transcript(session: str | None, at: place.Place) -> str | None:
     return claude.transcript_path(config_dir, at.project, session) if session else None
 
 
-def newest_session(at: place.Place) -> str | None:
-    """The id of the project's session that was written last."""
+def current_session(at: place.Place) -> str | None:
+    """The id of the session that runs this command, as the agent tells its commands; else of the
+    project's session that was written last.
+    """
+    told = os.environ.get("CLAUDE_CODE_SESSION_ID")
+    if told:
+        return told
     config_dir = surroundings.config_dir(os.environ)
     for folder in (at.folder, at.project):
         path = claude.newest_session(config_dir, folder)

@@ -138,7 +138,7 @@ def accept(
             "--session",
             metavar="ID",
             help="The successor's session.",
-            show_default="the newest of the project",
+            show_default="this one, or the newest",
             callback=options.text,
         ),
     ] = "",
@@ -149,7 +149,7 @@ def accept(
 ) -> None:
     """Take over what a thread passed on, item by item."""
     at = place.find(project)
-    name = session or handoff_place.newest_session(at)
+    name = session or handoff_place.current_session(at)
     if not name:
         raise HandoffError("the successor has no session yet", hint="name it: --session ID")
     key = session_key(name)

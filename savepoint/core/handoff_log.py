@@ -1,4 +1,4 @@
-"""The log of threads and of what they owe: signed, hash-linked lines (docs/format.md, section 15).
+"""The log of threads and of what they owe: signed, hash-linked lines (docs/format.md, section 17).
 
 The rules are those of the index: a record is its line, one spelling, and what was signed is what is
 stored, hashed and parsed. Here instances share one chain, since what one owes the next takes over;

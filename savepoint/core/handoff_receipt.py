@@ -1,5 +1,5 @@
 """receipt.json: what a thread passed on, signed by the key of the savepoint it stands on
-(docs/format.md, section 15). What matters most comes first.
+(docs/format.md, section 17). What matters most comes first.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.vectors import (
     document_vectors,
+    handoff_vectors,
     index_vectors,
     ledger_vectors,
     proof_vectors,
@@ -45,6 +46,12 @@ def files() -> dict[str, bytes]:
         },
         "ed25519.json": {"vectors": signature_vectors.ed25519_vectors()},
         "ledger.json": {"vectors": ledger_vectors.ledger_vectors()},
+        "threads.json": {
+            "vectors": compacted(handoff_vectors.logs(), "whole", b"\n\n\n"),
+        },
+        "receipt.json": {
+            "vectors": compacted(handoff_vectors.receipts(), "good", b',"signature":"'),
+        },
         "proof.json": {"vectors": compacted(proof_vectors.vectors(), "whole", b"\n\n\n")},
     }
     return {name: _pretty(content) for name, content in contents.items()}
