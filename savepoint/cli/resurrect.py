@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import chain, options, place, resurrection_report, terminal
+from savepoint.cli import chain, options, place, resurrection_report, terminal, tree
 from savepoint.cli.show import Part as Member
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, UsageError
@@ -92,6 +92,15 @@ def resurrect(
     force: Annotated[
         bool, typer.Option("--force", help="With --apply: over files that differ; copies are kept.")
     ] = False,
+    worktree: Annotated[
+        str,
+        typer.Option(
+            "--worktree",
+            metavar="DIR",
+            help="A new git worktree at the savepoint's commit, with its changes.",
+            show_default=False,
+        ),
+    ] = "",
     allow_unverified: Annotated[
         bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
     ] = False,
@@ -125,8 +134,13 @@ def resurrect(
     asked = request(at, one, only, output)._replace(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
+    document = savepoints.open_snapshot(at.paths, one).document if worktree else {}
+    planned = tree.wanted(at, document, worktree) if worktree else None
     report = verified(at, one, offline=offline)
     done = _run(at, parent_of(at, one, report), report, asked, tell, offline=offline)
+    if planned is not None:
+        tree.make(planned, at.store, document)
+        done.report["worktree"] = planned.folder
     afterwards(at, done)
     resurrection_report.tell(done.report, as_json=as_json)
 

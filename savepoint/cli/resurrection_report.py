@@ -127,6 +127,8 @@ def _places(report: dict[str, Any]) -> None:
         terminal.say(f"Files: {report['folder']}")
     if report["applied_to"]:
         terminal.say(f"Applied to: {report['applied_to']}")
+    if report["worktree"]:
+        terminal.say(f"Worktree: {report['worktree']}")
     if session is not None:
         terminal.say(f"Session: {session['file']}")
         if session["shown"] < session["messages"]:

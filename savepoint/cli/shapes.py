@@ -482,6 +482,7 @@ class Resurrected(_Shape):
     gap: Gap
     folder: str | None
     applied_to: str | None
+    worktree: str | None
     left_out: list[LeftOut]
     paths: Paths | None
     unverified: list[str]

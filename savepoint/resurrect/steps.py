@@ -321,6 +321,7 @@ class Resurrection:
             "gap": {"after_savepoint": after, "not_shown": hidden},
             "folder": self._folder.move.path if self._folder else None,
             "applied_to": self._apply.project if self._apply else None,
+            "worktree": None,
             "left_out": self._left_out(),
             "paths": self._paths(),
             "unverified": [*dict.fromkeys(self._unverified)],
