@@ -62,7 +62,8 @@ def begin(desk: Desk, paths: InstancePaths) -> Submission | None:
     if under_way := queue.open_row(rows, desk.choice, desk.program_id):
         return under_way
     last = queue.newest_verified(rows, desk.choice, desk.program_id)
-    target = targets.newest(paths, desk.repo, last.record_seq if last else 0)
+    above = last.record_seq if last else 0
+    target = targets.newest(paths, desk.repo, above, desk.program)
     if target is None:
         return None
     start = _start(desk, target, genesis)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import entry
+from savepoint.core import accounts, bootstrap_document, entry, limits, spelling
 from savepoint.core.entry import Claim, Metadata
 from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import Instance
 from savepoint.gitlayer import cursor, history
-from savepoint.store import ending
+from savepoint.store import ending, index
+from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -43,14 +46,19 @@ class Target(NamedTuple):
         )
 
 
-def newest(paths: InstancePaths, repo: Repository, above: int) -> Target | None:
-    """The newest of what git has above record `above`; None where nothing is to be anchored.
+def newest(
+    paths: InstancePaths, repo: Repository, above: int, program: bytes | None = None
+) -> Target | None:
+    """The newest of what git has above record `above` (0: nothing is anchored yet); None where
+    nothing is to be anchored. program: its id, 32 bytes; without it a SUCCESSOR has no `pred`.
 
-    Raises CommitError, DiskError.
+    Raises CommitError, MalformedError (the document of a successor), DiskError.
     """
     at = cursor.read(repo, paths.slug)
     if at is None or at.seq <= above:
         return None
+    if above == 0 and os.path.lexists(paths.bootstrap):
+        return _successor(paths, repo, program)
     left = [one for one in ending.above(paths, above) if one.seq <= at.seq]
     wanted = [one for one in left if one.kind in ("save", "retire")]
     if not wanted:
@@ -71,6 +79,28 @@ def newest(paths: InstancePaths, repo: Repository, above: int) -> Target | None:
         known[last.hash],
         wanted[0].timestamp,
     )
+
+
+def _successor(paths: InstancePaths, repo: Repository, program: bytes | None) -> Target | None:
+    """The first entry of a successor's account: where it comes from. None until git has the
+    savepoint that it comes from.
+    """
+    data = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES) or b""
+    document, born = bootstrap_document.parse(data), index.birth(paths)
+    before, origin = document.predecessor, document.savepoint
+    commit = origin.commit
+    if commit is None:
+        slug = Instance.parse(before.instance).slug(before.key)
+        tip = cursor.read(repo, slug)
+        commit = history.by_record(repo, tip.commit).get(origin.record) if tip else None
+    if commit is None or born is None:
+        return None
+    pred = None
+    if program is not None:
+        hashed = hashlib.sha256(before.instance.encode("utf-8")).digest()
+        pred = spelling.base58(accounts.address(hashed, before.key, program)[0])
+    hash_ = bytes.fromhex(document.hash)
+    return Target(entry.SUCCESSOR, born, hash_, commit, born.timestamp, pred)
 
 
 def _retire(paths: InstancePaths, repo: Repository, last: Record, since: int) -> Target:

@@ -12,7 +12,7 @@ import pytest
 
 from savepoint.core import bootstrap_document, keys, spelling
 from savepoint.core.bootstrap_document import Holder
-from savepoint.store import durable, index, keyring, registry, savepoints
+from savepoint.store import config, durable, index, keyring, registry, savepoints
 from tests.resurrect.talk import Talk
 
 if TYPE_CHECKING:
@@ -209,3 +209,33 @@ def test_earlier_history_is_kept_as_a_text(bare: Scene) -> None:
     bare.good("init", "--instance", "Gabriel #215", "--lineage", "Gabriel #1 … #214")
     refused = bare("init", "--lineage", "another")
     assert (refused.code, "exists and differs" in refused.err) == (1, True)
+
+
+def test_lineage_5_the_successor_is_anchored_and_names_its_predecessor(cli: Scene) -> None:
+    store = registry.find(cli.home, str(cli.project))
+    config.load(store)._replace(ledger="embedded").save(store)
+    cli.created()
+    cli.good("sync", "--wait", "--timeout", "50")
+    cli.good("resurrect")
+    cli.good("sync", "--wait", "--timeout", "50")
+    shown = cli.good("verify", "--lineage").text
+    assert "LINEAGE-5 pass: the SUCCESSOR entry names this document and the predecessor" in shown
+    session = cli.say("and on", session="99999999-2222-4333-8444-555555555555")
+    cli.created("--transcript", str(session))
+    cli.good("sync", "--wait", "--timeout", "50")
+    assert cli.good("verify").code == 0
+    again = cli.good("verify", "--lineage").text
+    assert "LINEAGE-5 pass: entry 2 goes on from the SUCCESSOR entry" in again
+    Path(store.ledger_db).unlink()
+    assert cli("verify", "--lineage").code == 0  # a ledger that is gone does not count
+
+
+def test_lineage_5_a_birth_that_is_not_anchored_yet_is_pending(cli: Scene) -> None:
+    store = registry.find(cli.home, str(cli.project))
+    config.load(store)._replace(ledger="embedded").save(store)
+    cli.created()
+    cli.good("sync", "--wait", "--timeout", "50")
+    config.load(store)._replace(ledger=None).save(store)
+    cli.good("resurrect")
+    config.load(store)._replace(ledger="embedded").save(store)
+    assert verdict(cli, "Gabriel #216") == (3, ["LINEAGE-5"])
