@@ -6,7 +6,7 @@ were recorded, or as somebody edited them later.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -116,11 +116,11 @@ def _spell(text: str) -> Json:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return {"b64": base64.b64encode(data).decode()}
+        return {"b64": binascii.b2a_base64(data, newline=False).decode()}
     return text
 
 
 def _unspell(value: Json) -> str:
     if isinstance(value, dict):
-        return entry.to_text(base64.b64decode(str(value["b64"])))
+        return entry.to_text(binascii.a2b_base64(str(value["b64"])))
     return str(value)

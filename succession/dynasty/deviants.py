@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from savepoint.core import spelling
 from savepoint.core.errors import SelectorError
 from savepoint.core.named import NamedTuple
-from succession.dynasty import vault, words
 from succession.dynasty.constants import DEVIANT_NUDGE_SESSIONS, DEVIANT_RESOLVE_SESSIONS
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ def conflicts(
     """Path, vault line and entry of each pair that names the same file; a line that came from the
     entry itself is no conflict. Meaning is not looked at.
     """
+    from succession.dynasty import vault, words  # a briefing, which counts deviants, needs neither
+
     lines = [(one, words.paths(one)) for one in vault.bullets(vault_text)]
     found = []
     for one in fresh:

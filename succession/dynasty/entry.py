@@ -109,7 +109,7 @@ def is_header(line: str) -> bool:
 
 def is_heading(line: str) -> bool:
     """Is it a heading, whatever it says? It ends an entry."""
-    return _HEADING.match(line) is not None
+    return line.startswith("#") and _HEADING.match(line) is not None
 
 
 def is_underline(line: str) -> bool:
@@ -180,7 +180,7 @@ def _id(kind: str, title: str, why: str) -> str:
 
 def _header(line: str) -> tuple[Entry, str, bool] | None:
     """What the tags say, the title as written, and whether it is an item; None if no header."""
-    match = _HEADER.fullmatch(line)
+    match = _HEADER.fullmatch(line) if line.startswith(("#", "-")) else None
     if match is None:
         return None
     tags = re.findall(r"\[([^\]]+)\]", match[2])

@@ -14,7 +14,7 @@ journal is there, and set aside beside the new file after it; it is never overwr
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 import os
 from contextlib import suppress
@@ -69,7 +69,7 @@ def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> l
     lines = [_Line(path, _digest(before.get(path)), -1, "") for path in change.replace]
     for path, data in change.append.items():
         size = _size(os.path.join(folder, path))
-        lines.append(_Line(path, "", size, base64.b64encode(data).decode()))
+        lines.append(_Line(path, "", size, binascii.b2a_base64(data, newline=False).decode()))
     try:
         for path, data in change.replace.items():
             _stage(folder, path, data)
@@ -221,7 +221,10 @@ def _sync(folder: str, paths: Iterable[str]) -> None:
 
 
 def _appended(line: _Line) -> bytes:
-    return base64.b64decode(line.data)
+    try:
+        return binascii.a2b_base64(line.data, strict_mode=True)
+    except ValueError as failure:
+        raise MalformedError(f"{JOURNAL} is damaged") from failure
 
 
 def _staged(folder: str, path: str) -> str:

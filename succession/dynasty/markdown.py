@@ -180,6 +180,8 @@ def _merged(parts: Iterable[Part]) -> Iterator[Part]:
 def _what(line: str) -> str:
     if not line.strip():
         return BLANK
+    if not line.startswith(_FIRST_LETTERS):
+        return TEXT
     if entry.is_header(line):
         return ENTRY
     for what, pattern in _OURS:
@@ -228,6 +230,7 @@ def _with_gap(block: str, raw: str) -> str:
     return block + raw[len(raw.rstrip("\n")) + 1 :]
 
 
+_FIRST_LETTERS = ("#", "-", "<", SUGGESTED[0])  # of what is not TEXT: most lines are told by them
 _MATCHED = "<!-- Keyword-matched entries from Dusk relevant to current work -->"
 _BRANCH = r"<!-- Branch: .* \| Born: .* -->"
 _STAGED = "<!-- Staged for next succession -->"

@@ -183,7 +183,7 @@ def dawn_to_day(work: Work) -> Work:
 
 def seed_dawn(work: Work) -> Work:
     """Step 5: a new Dawn from git, and what of Dusk fits the branch and the changed files."""
-    chosen = [one._replace(ref=0) for one in dawns.wisdom(work.git, work.layers, work.meta.lives)]
+    chosen = [_without_score(one) for one in dawns.wisdom(work.git, work.layers, work.meta.lives)]
     title = work.meta.title(work.meta.current + 1)
     return work._replace(new_dawn=markdown.dawn(title, work.git.lines, chosen))
 
@@ -227,7 +227,7 @@ def ceremony(work: Work) -> Succession:
     """Step 8: every file, with all scores at 0 for the new reign, and the report."""
     meta, state = work.meta, work.state
     old = meta.current - 1
-    layers = tuple(tuple(one._replace(ref=0) for one in layer) for layer in work.layers)
+    layers = tuple(tuple(map(_without_score, layer)) for layer in work.layers)
     live = {one.id for layer in layers for one in layer} | {one.id for one in work.risen}
     lives = {one: life for one, life in meta.lives.items() if one in live}
     unresolved = tuple(one.session for one in deviants.parse(work.deviants) if one.is_open)
@@ -280,7 +280,7 @@ def _reigned(meta: Meta, refs: dict[str, int]) -> Meta:
 def _decreed(layers: Layers, meta: Meta) -> Layers:
     """Decisions that two sessions referenced are decrees from now on, where they stand."""
     first, second, third = (
-        tuple(one._replace(decree=one.decree or is_decree(one, meta.lives)) for one in layer)
+        tuple(one._replace(decree=True) if is_decree(one, meta.lives) else one for one in layer)
         for layer in layers
     )
     return first, second, third
@@ -349,10 +349,10 @@ def _settle(work: Work) -> Work:
     lives = dict(work.meta.lives)
     for number, layer in enumerate(work.layers, 1):
         for one in layer:
-            since = lives[one.id].layer3_since if number == len(work.layers) else None
-            if number == len(work.layers) and since is None:
-                since = work.meta.current
-            lives[one.id] = lives[one.id]._replace(layer3_since=since)
+            known = lives[one.id].layer3_since
+            since = (known or work.meta.current) if number == len(work.layers) else None
+            if since != known:
+                lives[one.id] = lives[one.id]._replace(layer3_since=since)
     return work._replace(meta=work.meta._replace(lives=lives))
 
 
@@ -367,6 +367,10 @@ def _git_observation(meta: Meta, dawn: Page) -> list[Entry]:
         return []
     title = f"Git state of {meta.branch} before {meta.title(meta.current + 1)}"
     return [Entry(OBSERVATION, title, "", guarded(text, is_what=False))]
+
+
+def _without_score(one: Entry) -> Entry:
+    return one._replace(ref=0) if one.ref else one
 
 
 def _written(lives: dict[str, Life], first: Sequence[Entry]) -> dict[str, Life]:
