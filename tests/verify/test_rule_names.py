@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core import verify, verify_chain, verify_git, verify_proof
+from savepoint.core import verify, verify_chain, verify_git, verify_lineage, verify_proof
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -21,6 +21,7 @@ LISTS = [
     (verify_git, verify_git.GIT_RULES),
     (verify_chain, verify_chain.CHAIN_RULES),
     (verify_proof, verify_proof.PROOF_RULES),
+    (verify_lineage, verify_lineage.LINEAGE_RULES),
 ]
 
 
@@ -28,7 +29,7 @@ LISTS = [
 def test_list_at_the_top_is_numbered_without_a_gap_and_names_an_attack_each(
     module: ModuleType, expected: tuple[str, ...]
 ) -> None:
-    rules = re.findall(r"(?ms)^(VERIFY-\d+) +(.*?)(?=^VERIFY-|\n\n)", str(module.__doc__))
+    rules = re.findall(r"(?ms)^([A-Z]+-\d+) +(.*?)(?=^[A-Z]+-|\n\n)", str(module.__doc__))
     assert tuple(name for name, _ in rules) == expected
     assert [name for name, text in rules if "Stops " not in text] == []
 
@@ -43,7 +44,8 @@ def test_every_rule_is_repeated_at_its_code(module: ModuleType, expected: tuple[
 def test_every_rule_is_in_the_name_of_a_test() -> None:
     names = [
         name
-        for path in FOLDER.glob("test_*.py")
+        for folder in (FOLDER, FOLDER.parent / "resurrect")
+        for path in folder.glob("test_*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
     rules = [rule for _, expected in LISTS for rule in expected]
