@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Part = Literal["conversation", "files", "state", "git", "changes", "memory"]
 
-_ONLY = "One part, as it was saved. No savepoint holds memory yet."
+_ONLY = "One part, as it was saved."
 
 # Of a path that was changed in several ways, the version that the agent saw on disk comes first.
 _KINDS = ("working", "untracked", "staged")
@@ -91,7 +91,7 @@ class _Opened:
             return summary.git(store, document)
         if only == "state":
             return document["session_state"]
-        raise self._lacks(only, "nothing saves memories yet")
+        return self._memories()
 
     def write_part(self, only: Part) -> None:
         """The part's bytes where it has some, else its JSON; files as a table."""
@@ -116,6 +116,13 @@ class _Opened:
         if len(found) > 1:
             terminal.note(f"{path} was staged in another version; this is the one on disk")
         self._write(found[0])
+
+    def _memories(self) -> Json:
+        """What it holds of what outlives a session. Raises SelectorError where that is nothing."""
+        held = [one for one in self._files if one.part in {"succession", "handoff"}]
+        if not held:
+            raise self._lacks("memory", "nothing had been remembered when it was made")
+        return [{"what": one.part, "path": one.path, "bytes": one.bytes} for one in held]
 
     def _kind(self, file: StoredFile) -> str:
         changed = [one for one in self._files if one.part == "changes"]

@@ -178,11 +178,16 @@ def test_git_state(repository: Scene) -> None:
     assert "1 deleted" in text
 
 
-def test_memory_is_not_there_yet(cli: Scene) -> None:
+def test_memory(cli: Scene) -> None:
     cli.created()
     ran = cli("show", "--only", "memory")
     assert ran.code == 1
-    assert "nothing saves memories yet" in ran.err
+    assert "nothing had been remembered" in ran.err
+    cli.good("succession", "record", "observation", "--title", "x", "--what", "y")
+    cli.created()
+    (held,) = cli.good("show", "--only", "memory").json
+    assert (held["what"], held["path"]) == ("succession", "dynasty.bundle")
+    assert held["bytes"] > 0
 
 
 @pytest.mark.parametrize(
