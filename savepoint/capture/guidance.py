@@ -11,13 +11,19 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
+from savepoint.capture.payload import is_plain
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
+from savepoint.store import guidance as started
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from savepoint.capture.request import Request
+    from savepoint.core.strict_json import Json
+    from savepoint.store.layout import Store
 
 
 class Guidance(NamedTuple):
@@ -49,6 +55,15 @@ def _told(path: str, kind: str, text: bytes) -> Iterator[Guidance]:
         yield Guidance(path, kind, hashlib.sha256(frontmatter(text)).hexdigest())
         kind = "skill_body"
     yield Guidance(path, kind, hashlib.sha256(text).hexdigest())
+
+
+def note_start(store: Store, key: str, request: Request) -> None:
+    """A session starts: keep the hashes of the rules, skills and agent definitions it starts with,
+    so that a later change of them can be told. Raises DiskError.
+    """
+    found = guidance(request.project, request.config_dir)
+    entries: list[Json] = [dict(one._asdict()) for one in found if is_plain(one.path)]
+    started.save(store, key, entries)
 
 
 def frontmatter(text: bytes) -> bytes:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.capture import conversation, transcript
 from savepoint.capture.agents import Tokens
 from savepoint.core import limits
-from savepoint.core.errors import MalformedError, TranscriptError
+from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store import sessions
-from savepoint.store.files import read_at
+from savepoint.store.files import open_regular, read_at
 
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter, Fold
@@ -38,8 +37,8 @@ class Progress(NamedTuple):
 def progress(store: Store, key: str, request: Request, adapter: Adapter) -> Progress | None:
     """None where there is no transcript. `request` is resolved, and knows its window."""
     try:
-        fd = transcript.open_transcript(request.transcript, request.home)
-    except TranscriptError:
+        fd = open_regular(request.transcript)
+    except (OSError, SavepointError):
         return None
     try:
         return _progress(fd, store, key, request, adapter)
@@ -64,7 +63,8 @@ def _progress(fd: int, store: Store, key: str, request: Request, adapter: Adapte
     said = scan.messages
     _feed(scan, fd, size)
     ended = scan.end()
-    line = conversation.line_at(fd, ended.usage) if ended.usage else None
+    at = ended.usage
+    line = read_at(fd, min(at.length, limits.SEGMENT_HARD_BYTES), at.offset) if at else None
     return Progress(
         grown=abs(size - before),
         messages=ended.messages - said if is_longer or saved is None else -1,

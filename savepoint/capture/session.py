@@ -7,13 +7,10 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.capture import transcript
-from savepoint.capture.payload import is_plain
 from savepoint.core import limits, record
 from savepoint.core.errors import MalformedError, TranscriptError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.store import guidance as started
-from savepoint.store import index, rebuild, registry, sessions
-from savepoint.store.layout import Home, session_key
+from savepoint.store import index, rebuild, sessions
 from savepoint.store.lines import line_at
 from savepoint.store.sessions import Session, Stamp
 
@@ -120,15 +117,3 @@ def _origin(paths: InstancePaths, own: Session | None) -> Json:
     if last.kind == "restore":  # the session was brought back: it goes on from that savepoint
         return last.body["from"]
     return last.origin() if last.kind == "save" else None
-
-
-def note_start(request: Request) -> None:
-    """A session starts: keep the hashes of the rules, skills and agent definitions it starts with,
-    so that a later change of them can be told. Raises NoStoreError, DiskError.
-    """
-    from savepoint.capture.guidance import guidance
-
-    store = registry.find(Home(request.home), request.project)
-    found = guidance(request.project, request.config_dir)
-    entries: list[Json] = [dict(one._asdict()) for one in found if is_plain(one.path)]
-    started.save(store, session_key(request.session_id), entries)

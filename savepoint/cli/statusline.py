@@ -18,11 +18,9 @@ from savepoint.capture import surroundings
 from savepoint.capture.agents import claude
 from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
-from savepoint.core.errors import NoStoreError, SavepointError
-from savepoint.core.strict_json import parse
-from savepoint.store import config, context, registry, sessions
+from savepoint.core.errors import NoStoreError
+from savepoint.store import config, context, registry, sessions, standing
 from savepoint.store.context import Figures
-from savepoint.store.files import open_regular, read_at
 from savepoint.store.layout import Home, Store, session_key
 
 if TYPE_CHECKING:
@@ -172,7 +170,7 @@ def _call_hook(told: _Told) -> None:
 
 def _since(store: Store, head: Head, chosen: Config) -> str:
     """What became of the savepoint since, as the log for people has it."""
-    events = _events(store.instance(head.instance).status_log, head.seq)
+    events = standing.events(store.instance(head.instance), head.seq)
     told = ""
     if chosen.remote is not None:
         refused = next((one for one in (_REFUSED, _DIVERGED) if one in events), None)
@@ -181,29 +179,6 @@ def _since(store: Store, head: Head, chosen: Config) -> str:
         waiting = "anchor failed" if _FAILED in events else "anchor queued"
         told += f" · {'anchored' if _VERIFIED in events else waiting}"
     return told
-
-
-def _events(path: str, seq: int) -> set[str]:
-    """The words in the end of the log for this savepoint, or a later one, which covers it."""
-    try:
-        fd = open_regular(path)
-    except (OSError, SavepointError):
-        return set()
-    try:
-        size = os.fstat(fd).st_size
-        start = max(0, size - limits.STATUS_TAIL_BYTES)
-        lines = read_at(fd, size - start, start).split(b"\n")
-    finally:
-        os.close(fd)
-    found = set()
-    for line in lines:
-        try:
-            match parse(line):
-                case {"seq": int(of), "event": str(event)} if of >= seq:
-                    found.add(event)
-        except SavepointError:
-            continue
-    return found
 
 
 def _when(seconds: int) -> str:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits, spelling
 from savepoint.core.errors import SavepointError
-from savepoint.store import config, index, journal, registry, sessions
+from savepoint.store import config, index, journal, registry, sessions, standing
 from savepoint.store.layout import Home, session_key
-from savepoint.work import layer2
-from savepoint.work.jobs import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +22,10 @@ if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths, Store
 
 _NEW_BYTES = 64 * limits.KIB  # of the index of a store that may have been begun by mistake
-_FINE = {layer2.COMMITTED, layer2.PUSHED}
+# Words of the log: what became of the push, and of the entry on the ledger.
+_PUSHING = {"PUSHED_TO_GITHUB", "PUSH_REFUSED", "REMOTE_DIVERGED", "QUEUED_FOR_PUSH"}
+_ANCHORING = ("BLOCKCHAIN_", "QUEUED_FOR_BLOCKCHAIN")
+_FINE = {"PUSHED_TO_GITHUB", "BLOCKCHAIN_VERIFIED"}
 
 
 def output(store: Store, request: Request, source: str, command: str) -> bytes:
@@ -48,10 +49,10 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
     )
     own = _record(paths, last.offset) if last else None
     if own is not None:
-        yield f"Newest savepoint of this session: {_told(own, paths, request)}."
+        yield f"Newest savepoint of this session: {_told(own, paths)}."
         yield from _ways(own, source, command)
     elif newest is not None and newest.kind == "save":
-        yield f"Newest savepoint of this project: {_told(newest, paths, request)}."
+        yield f"Newest savepoint of this project: {_told(newest, paths)}."
         yield (
             f"`{command} resurrect {newest.seq}` brings that session's conversation and files "
             "back; nothing of it is in this session's context."
@@ -72,15 +73,21 @@ def _ways(own: Record, source: str, command: str) -> Iterator[str]:
         yield f"`{command} resurrect {own.seq}` brings that state back as a session of its own."
 
 
-def _told(one: Record, paths: InstancePaths, request: Request) -> str:
+def _told(one: Record, paths: InstancePaths) -> str:
     """A savepoint, and what became of it since."""
-    around = Surroundings(request.environment, request.config_dir)
-    status, error = layer2.status_of(paths, one.seq, around)
+    became = standing.events(paths, one.seq)
     when = spelling.time_text(one.timestamp)
     said = f"{one.seq} ({one.body['trigger']}, {when}, {str(one.body['snapshot_hash'])[:23]})"
     whole = "" if one.body["consciousness_preserved"] else ", with omissions"
-    why = f": {journal.printable(error)[: limits.REMOTE_LINE_CHARS]}" if error else ""
-    return f"{said}{whole}, {status}{'' if status in _FINE else why}"
+    words = [word for word in reversed(became) if word in _PUSHING][:1]
+    words += [word for word in reversed(became) if word.startswith(_ANCHORING)][:1]
+    return ", ".join([f"{said}{whole}", *(_with_error(word, became[word]) for word in words)])
+
+
+def _with_error(word: str, error: str) -> str:
+    """A word of the log; behind one that is no success, what stands in its way."""
+    is_fine = word in _FINE or not error
+    return word if is_fine else f"{word}: {journal.printable(error)[: limits.REMOTE_LINE_CHARS]}"
 
 
 def _record(paths: InstancePaths, offset: int) -> Record | None:

@@ -4,6 +4,7 @@ log, and at the start of a session a few facts for the agent.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from savepoint.capture import unchanged
@@ -70,11 +71,11 @@ def _is_idle(store: Store, request: Request) -> bool:
 
 def _begin_session(store: Store, fire: Fire, request: Request) -> None:
     """What a session starts with is kept; what other sessions left is looked for."""
-    from savepoint.capture import session
+    from savepoint.capture import guidance
     from savepoint.events import catch_up
 
     if fire.source != "compact":
-        session.note_start(request)
+        guidance.note_start(store, session_key(request.session_id), request)
     if catch_up.note_unsaved(store, request):
         from savepoint.work import start
         from savepoint.work.jobs import Surroundings
@@ -84,10 +85,10 @@ def _begin_session(store: Store, fire: Fire, request: Request) -> None:
 
 def _save(store: Store, fire: Fire, request: Request) -> str:
     """Save if it is time; what to log, empty where the savepoint is in the log already."""
-    from savepoint.capture import session, window
+    from savepoint.capture import window
     from savepoint.events import due
 
-    request = session.resolve(request, claude)
+    request = _resolved(request)
     key = session_key(request.session_id)
     request = window.known(store, key, request, claude)
     found = due.judge(fire.event, store, key, request)
@@ -97,6 +98,16 @@ def _save(store: Store, fire: Fire, request: Request) -> str:
 
         save.finish_pending(request)
     return "" if saved else found.why or "nothing new"
+
+
+def _resolved(request: Request) -> Request:
+    """With transcript and session filled in as far as they can be known; mostly they are."""
+    path = request.transcript
+    if request.session_id and os.path.isabs(path) and os.path.exists(path):
+        return request
+    from savepoint.capture import session
+
+    return session.resolve(request, claude)
 
 
 def _saved(store: Store, key: str, fire: Fire, request: Request, found: Due) -> Saved | None:

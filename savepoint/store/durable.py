@@ -47,8 +47,7 @@ class NewFile:
         self._size = 0
         with _failing(self._path):
             self._fd = os.open(self._path, _CREATE, FILE_MODE)
-            if mode != FILE_MODE:  # of a file of somebody else's, which keeps its own
-                os.fchmod(self._fd, mode)
+            os.fchmod(self._fd, mode)  # whatever the umask; of somebody else's file, as it was
 
     def __enter__(self) -> Self:
         return self
