@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 FOLDER = "dynasty"  # of a store
-THREADS = "handoff"  # as well
 LOCK = ".lock"
 ENDING = ".bundle"  # of the path that a snapshot gives it, behind the folder's name
 _FIRST = ("log.jsonl", "lineage.md", "archive.jsonl")

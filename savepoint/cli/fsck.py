@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.gitlayer.mend import Mended
     from savepoint.store.fsck import Checked
+    from savepoint.store.items import Item
     from savepoint.store.layout import Store
 
 _AGAIN = "its signing key was derived from the root seed again"
@@ -51,7 +52,8 @@ def fsck(
         git = findings.find(repo, store, found.instances)
     counts = {**found.counts, "commits": git.commits}
     ledger = chain.fsck(repo, store, found.instances)
-    found = found._replace(items=(*found.items, *git.items, *ledger), counts=counts)
+    items = (*found.items, *git.items, *ledger, *_threads(store))
+    found = found._replace(items=items, counts=counts)
     code = next(filter(None, [found.exit_code, *(one.exit_code for one in outcome.problems)]), 0)
     if as_json:
         repaired: list[Json] = [
@@ -65,6 +67,19 @@ def fsck(
     else:
         _print(found, outcome.done, outcome.problems)
     raise typer.Exit(code)
+
+
+def _threads(store: Store) -> list[Item]:
+    """The log of threads: its chain, its signatures, and what one line may say after another."""
+    from savepoint.core.errors import SavepointError
+    from savepoint.store.items import damage
+    from succession.handoff import log
+
+    try:
+        log.read(store)
+    except SavepointError as failure:
+        return [damage(failure.message, failure.exit_code, failure.hint)]
+    return []
 
 
 def _push(store: Store) -> None:

@@ -16,6 +16,7 @@ from savepoint.core.strict_json import Json, parse
 from savepoint.core.verify import Lack
 from savepoint.store import evidence, key_items
 from savepoint.store.items import Item, damage, note, warning
+from savepoint.store.layout import THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,6 +111,8 @@ def _heads(store: Store, seen: Survey) -> Iterator[Item]:
     """A trusted head whose instance is gone; one that cannot be understood counts as missing."""
     for path in seen.trusted:
         slug = os.path.basename(path).removesuffix(".json")
+        if slug == THREADS:  # of the log of threads, which no index has
+            continue
         if slug not in seen.instances and not seen.unlisted:
             yield damage(f"{path} has seen an instance that is gone", _ROLLED_BACK)
         elif trusted_head(store.instance(slug)) is None:
@@ -150,7 +153,7 @@ def _leftovers(seen: Survey, indexes: Mapping[str, Index], now: float) -> Iterat
             yield note(f"{index.names.index_file} has {index.leftover}")
     for path in seen.files:
         if ".torn-" in path:
-            yield note(f"{path}: a torn end of the index, set aside")
+            yield note(f"{path}: a torn end, set aside")
         if ".damaged-" in path:
             yield note(f"{path}: a damaged config, set aside")
     if seen.temporaries:

@@ -9,6 +9,9 @@ from savepoint.core.named import NamedTuple
 
 SNAPSHOT_FOLDER = "logs/precompact-saves"
 INDEX_FILE = "logs/precompact-savepoint.jsonl"
+THREADS = (
+    "handoff"  # folder of a store with the log of its threads; name of that log's trusted head
+)
 SET_ASIDE = ".damaged-"  # in the name of a repository, or an index, that a repair has replaced
 
 

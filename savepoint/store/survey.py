@@ -22,16 +22,20 @@ _KEY = "[A-Za-z0-9-]{1,64}"
 _SLUG = r"instances/[a-z0-9-]+"
 _HEX = "[0-9a-f]"
 _BRANCH = "[a-z0-9~_-]{1,64}"  # the folder of a branch in the dynasty
+_THREAD = rf"handoff/t-{_HEX}{{16}}"
 _INSTANCE = re.compile(_SLUG)
 _FOLDERS = re.compile(
     rf"objects(/{_HEX}{{2}})?|sessions|pending|scratch|restored"
     rf"|repo\.git(\.next|\.damaged-{_HEX}{{16}})?"
+    rf"|handoff(/running)?|{_THREAD}(/[1-9][0-9]*)?"
     rf"|dynasty(/{_BRANCH})?|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
     rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
     rf"|sessions/{_KEY}(\.guidance|\.context|\.alarm)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
+    rf"|handoff\.json|handoff/\.lock|handoff/log\.jsonl(\.torn-{_HEX}{{16}})?"
+    rf"|handoff/running/{_KEY}\.json|{_THREAD}/[1-9][0-9]*/(handoff\.md|receipt\.json)"
     rf"|dynasty/(\.lock|\.journal|sessions\.json)"
     rf"|dynasty/((vault|deviants|lineage)\.md|archive\.jsonl)(\.edited-{_HEX}{{16}})?"
     rf"|dynasty/{_BRANCH}/((day|dusk|dawn|day-briefing)\.md|dynasty\.json)(\.edited-{_HEX}{{16}})?"

@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from savepoint.store.layout import THREADS
+
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
-FOLDER, LOG = "handoff", "log.jsonl"  # of a store; in it
+LOG = "log.jsonl"
 
 
 def at_start(store: Store, key: str, project: str) -> str:
@@ -44,4 +46,4 @@ def at_stop(store: Store, key: str, payload: bytes, transcript: str) -> str:
 
 def is_there(store: Store) -> bool:
     """Has a thread ever been opened here?"""
-    return os.path.isfile(os.path.join(store.path, FOLDER, LOG))
+    return os.path.isfile(os.path.join(store.path, THREADS, LOG))

@@ -16,8 +16,9 @@ from savepoint.core.errors import HandoffError, RolledBackError, TamperedError
 from savepoint.core.handoff_log import Chain, make
 from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.files import read_bounded
+from savepoint.store.layout import THREADS
 from savepoint.store.locks import Lock
-from succession.handoff import FOLDER, LOG, is_there
+from succession.handoff import LOG, is_there
 from succession.handoff.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -96,14 +97,14 @@ def read(store: Store) -> Ledger | None:
 
     Raises as `opened`.
     """
-    if not is_there(store) and trusted.load(store.instance(FOLDER)) is None:
+    if not is_there(store) and trusted.load(store.instance(THREADS)) is None:
         return None
     return _folded(_checked(store, _bytes(store)).entries)
 
 
 def folder_of(store: Store) -> str:
     """Where the threads of a store are."""
-    return os.path.join(store.path, FOLDER)
+    return os.path.join(store.path, THREADS)
 
 
 def _path(store: Store) -> str:
@@ -125,7 +126,7 @@ def _checked(store: Store, data: bytes) -> Chain:
     for one in chain.entries:
         if one.signer not in known:
             raise TamperedError(f"record {one.seq} of {_path(store)}: no instance has its key")
-    head = trusted.load(store.instance(FOLDER))
+    head = trusted.load(store.instance(THREADS))
     if head is not None and head.seq:
         seen = chain.entries[head.seq - 1 : head.seq]
         if not seen:
@@ -164,7 +165,7 @@ def _raise_trusted(store: Store, last: Entry) -> None:
     """After the line: the head may lag, never lead. Its name is that of no instance: theirs end in
     the digits of a key.
     """
-    paths = store.instance(FOLDER)
+    paths = store.instance(THREADS)
     head = trusted.load(paths) or trusted.first(0, last.prev, recreated=False)
     trusted.make_folder(paths)
     head.raised(last.seq, last.hash).save(paths)

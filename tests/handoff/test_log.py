@@ -21,6 +21,7 @@ from savepoint.core.errors import (
     UnsupportedFormatError,
 )
 from savepoint.core.handoff_log import Author, Chain, Draft
+from savepoint.store.layout import THREADS
 from succession.handoff import log
 from tests.handoff.threads import NOW, SECOND, Threads
 
@@ -285,9 +286,9 @@ def test_the_snapshot_has_it(threads: Threads, tmp_path: Path) -> None:
 
     thread = threads.open()
     made = threads.settled(thread)
-    data = memory.read(threads.store.path, float("inf"), memory.THREADS)
+    data = memory.read(threads.store.path, float("inf"), THREADS)
     assert data is not None
     assert data.startswith(threads.file.read_bytes())
     assert Path(made.folder, "receipt.json").read_bytes() in data
     shutil.rmtree(log.folder_of(threads.store))
-    assert memory.read(threads.store.path, float("inf"), memory.THREADS) is None
+    assert memory.read(threads.store.path, float("inf"), THREADS) is None

@@ -277,3 +277,36 @@ def test_uncommitted_and_unpushed_work_is_found(life: Life) -> None:
     found = {(one["what"], one["text"]) for one in life.json("gather")["unresolved"]}
     assert ("uncommitted", "new.py") in found
     assert ("unpushed", "main: 1 commits that no remote has") in found
+
+
+def test_fsck_looks_at_the_threads(life: Life) -> None:
+    life.json("offer", "open", "write the docs")
+    life.json("gather")
+    life.reconcile("OFFER-1")
+    life.json("create")
+    assert _found(life) == []
+    log = Path(life.run.paths.store.path, "handoff/log.jsonl")
+    log.write_bytes(log.read_bytes() + b"torn")
+    assert life.json("accept", "--session", OTHER_SESSION)["may_start_new_work"]
+    (found,) = _found(life)
+    assert "a torn end, set aside" in found
+    log.write_bytes(log.read_bytes().replace(b"the docs", b"the code"))
+    ran = life.run("fsck", "--json")
+    assert ran.code == 20
+    assert any("log of threads" in one["detail"] for one in ran.json["findings"])
+
+
+def _found(life: Life) -> list[str]:
+    ran = life.run("fsck", "--json")
+    assert ran.code == 0
+    details = [str(one["detail"]) for one in ran.json["findings"]]
+    return [one for one in details if "handoff" in one]
+
+
+def test_a_savepoint_holds_what_is_owed(life: Life) -> None:
+    life.json("offer", "open", "write the docs")
+    life.run.created()
+    life.run.good("resurrect", "latest", "--only", "memory", "-o", str(life.folder / "back"))
+    (file,) = (one for one in (life.folder / "back").rglob("*") if one.is_file())
+    log = Path(life.run.paths.store.path, "handoff/log.jsonl").read_bytes()
+    assert file.read_bytes().startswith(log)

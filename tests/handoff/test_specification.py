@@ -57,7 +57,7 @@ def test_threads_with_the_same_title_are_two(threads: Threads) -> None:
     assert found[first].project == found[second].project == str(threads.project)
 
 
-ROOTS = trigger.Roots("/p", "/home/c")
+ROOTS = trigger.Roots("/p", "/user/c")
 SKILL = "/p/.claude/skills/tidy/SKILL.md"
 
 
@@ -67,8 +67,8 @@ SKILL = "/p/.claude/skills/tidy/SKILL.md"
         ("rule", "/p/CLAUDE.md", "always-on rule", "successor"),
         ("rule", "/p/CLAUDE.local.md", "always-on rule", "successor"),
         ("rule", "/p/.claude/CLAUDE.md", "always-on rule", "successor"),
-        ("rule", "/home/c/CLAUDE.md", "always-on rule", "successor"),
-        ("rule", "/home/c/rules/style.md", "always-on rule", "successor"),
+        ("rule", "/user/c/CLAUDE.md", "always-on rule", "successor"),
+        ("rule", "/user/c/rules/style.md", "always-on rule", "successor"),
         ("rule", "/p/.claude/rules/safety.md", "safety rule", "successor"),
         ("agent", "/p/.claude/agents/reviewer.md", "subagent definition", "successor"),
         ("skill", SKILL, "skill entry", "successor"),  # used
@@ -115,7 +115,7 @@ def test_a_document_that_was_read_calls_for_a_reread(tmp_path: Path) -> None:
         "other.md": {"sha256": "a" * 64, "changed": False},
         "code.py": {"sha256": "a" * 64, "changed": False},
     }
-    roots = trigger.Roots(str(tmp_path), "/home/c")
+    roots = trigger.Roots(str(tmp_path), "/user/c")
     found = trigger.changes({"guidance": []}, loaded, [], [], trigger.kinds(), roots)
     assert [(one.path.rpartition("/")[2], one.change, one.calls_for) for one in found] == [
         ("other.md", "changed", "reread"),

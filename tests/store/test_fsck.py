@@ -199,7 +199,7 @@ def test_torn_tail_and_stump_are_notes(built: Built) -> None:
     builder.save(built, b"next\n")
     found = check(built)
     assert (found.exit_code, found.counts["records"]) == (0, 5)
-    assert "a torn end of the index, set aside" in told(found, "note")
+    assert "a torn end, set aside" in told(found, "note")
 
 
 def test_orphans_are_notes_but_checked(built: Built) -> None:
