@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from savepoint.cli import agent_settings
+from savepoint.cli.worker import is_running
 from tests.cli.scene import SESSION, Scene
 
 INSTALL, UNINSTALL = ("install", "claude-code"), ("uninstall", "claude-code")
@@ -352,6 +353,17 @@ def test_uninstall_keeps_savepoints_and_keys_and_says_where(bare: Scene, setting
     assert f"{bare.home.stores}" in told
     assert set(before) <= set(Path(os.environ["SAVEPOINT_HOME"]).rglob("*"))
     bare.good("verify", "latest")
+
+
+def test_uninstall_ends_the_worker(bare: Scene, settings: Path) -> None:
+    """One that waits for a remote to come back would go on for a quarter of an hour."""
+    bare.good("init", "--remote", str(bare.project / "no.git"))
+    bare.say("hello")
+    bare("create")
+    settings.write_text("{}")
+    bare.good(*INSTALL)
+    bare.good(*UNINSTALL)
+    assert not is_running(bare.paths.store)
 
 
 def test_uninstall_of_nothing_changes_nothing(bare: Scene, settings: Path) -> None:
