@@ -50,6 +50,7 @@ class Node(NamedTuple):
     kind: str
     is_side: bool  # a subagent's
     answer: str | None  # id of the answer that the record is a block of
+    is_result: bool  # of a tool
     link: Link | None  # where the parent's id stands, or is to stand, if it may need repair
 
     @property
@@ -133,7 +134,9 @@ class _Reading:
             is_side = not self._made_main(line)
         if record.get("isCompactSummary") is True:
             kind = "summary"  # the client's own words
-        self.last.add(Node(identity, parent, kind, is_side, claude_facts.name(answer), link))
+        named = claude_facts.name(answer)
+        result = "toolUseResult" in record or _is_result(message)
+        self.last.add(Node(identity, parent, kind, is_side, named, result, link))
 
     def _made_main(self, line: Line) -> bool:
         """A subagent's record as one of a conversation of its own."""
@@ -154,6 +157,12 @@ class _Reading:
             return None  # the same line twice
         self.edits.append((Edit(at, 0, f'"uuid":"{identity}",'.encode()), "messages without an id"))
         return identity
+
+
+def _is_result(message: object) -> bool:
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(one, dict) and one.get("type") == "tool_result" for one in blocks)
 
 
 def _link(line: Line, *, missing: bool) -> Link | None:
@@ -256,5 +265,5 @@ def _shown(nodes: list[Node]) -> int:
     way = {one.uuid for one in _way(known, last)}
     answers = {known[uuid].answer for uuid in way} - {None}
     blocks = {one.uuid for one in main if one.answer in answers}
-    beside = {one.uuid for one in main if one.parent in blocks and one.kind == "user"}
+    beside = {one.uuid for one in main if one.parent in blocks and one.is_result}
     return sum(known[uuid].is_message for uuid in way | blocks | beside)

@@ -20,7 +20,8 @@ class Talk:
     @property
     def data(self) -> bytes:
         """The file."""
-        return b"".join(json.dumps(one).encode() + b"\n" for one in self.records)
+        lines = (json.dumps(one, separators=(",", ":")) for one in self.records)
+        return b"".join(line.encode() + b"\n" for line in lines)
 
     def say(self, count: int, tag: str) -> Talk:
         """So many questions and answers: `TAG-u0`, `TAG-a0`, …"""
