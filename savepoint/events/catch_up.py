@@ -21,7 +21,10 @@ def note_unsaved(store: Store, request: Request) -> int:
     """Leave to the worker what was written since the store began and has come to rest; how many
     sessions that are. Not the session of `request`. Raises DiskError.
     """
-    begun = os.stat(store.root_seed).st_mtime_ns
+    try:
+        begun = os.stat(store.root_seed).st_mtime_ns
+    except OSError:  # without the key nothing can be signed; doctor says so
+        return 0
     rested = (request.now - limits.STOP_INTERVAL_SECONDS) * 10**9
     noted = 0
     for when, path in sorted(claude_places.written(request.config_dir, request.project))[::-1]:
