@@ -28,12 +28,13 @@ _ANCHORING = ("BLOCKCHAIN_", "QUEUED_FOR_BLOCKCHAIN")
 _FINE = {"PUSHED_TO_GITHUB", "BLOCKCHAIN_VERIFIED"}
 
 
-def output(store: Store, request: Request, source: str, command: str) -> bytes:
-    """What goes to stdout: one JSON object. command: how `savepoint` is run here.
+def output(store: Store, request: Request, source: str, command: str, owed: str = "") -> bytes:
+    """What goes to stdout: one JSON object. command: how `savepoint` is run here; owed: what waits
+    to be taken over, which comes first.
 
     Raises SavepointError.
     """
-    text = "\n".join(_facts(store, request, source, command))
+    text = "\n".join(filter(None, (owed, *_facts(store, request, source, command))))
     told = {"hookEventName": "SessionStart", "additionalContext": text[: limits.GREETING_CHARS]}
     return json.dumps({"hookSpecificOutput": told}).encode()
 
