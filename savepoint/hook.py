@@ -25,7 +25,7 @@ from savepoint.core import limits  # noqa: E402
 from savepoint.core.errors import SavepointError, UsageError  # noqa: E402
 from savepoint.events.serve import Fire, serve, tell  # noqa: E402
 from savepoint.store.journal import printable  # noqa: E402
-from savepoint.store.layout import Home  # noqa: E402
+from savepoint.store.layout import THREADS, Home, session_key  # noqa: E402
 
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
@@ -78,11 +78,13 @@ def _fire(event: str) -> None:
     told = Payload()
     try:
         home = Home(surroundings.home(os.environ))
-        told = payload.parse(_read_stdin())
+        given = _read_stdin()
+        told = payload.parse(given)
         request = _request(event, told, home)
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
         store = serve(fire, request, os.path.expanduser("~"))
         _greet(event, told, store, request)
+        _warn(event, told, given, store, request)
     except _AlarmError:
         _tell(home, event, told, "the hook's time has passed; the rest is pending")
     except SavepointError as failure:
@@ -103,7 +105,40 @@ def _greet(event: str, told: Payload, store: Store, request: Request) -> None:
 
     command = os.path.join(os.path.dirname(sys.executable), "savepoint")
     known = command if os.path.isfile(command) else "savepoint"
-    _write(1, greeting.output(store, request, told.source, known))
+    owed = _owed(store, request) if _has_threads(store) else ""
+    _write(1, greeting.output(store, request, told.source, known, owed))
+
+
+def _owed(store: Store, request: Request) -> str:
+    """A handoff that waits to be accepted. What cannot be read takes nothing else away."""
+    from succession import handoff
+
+    try:
+        project = os.path.realpath(request.project)
+        return handoff.at_start(store, session_key(request.session_id), project)
+    except SavepointError as failure:
+        return f"What threads owe cannot be read: {failure.message}"
+
+
+def _warn(event: str, told: Payload, given: bytes, store: Store, request: Request) -> None:
+    """Keep what runs in the session; tell the user what stands in the way of a handoff that was
+    asked for.
+    """
+    if event != "Stop" or told.agent_id or not _has_threads(store):
+        return
+    from succession import handoff
+
+    key = session_key(request.session_id)
+    text = handoff.at_stop(store, key, given, request.transcript)
+    if text and not _is_second(request):
+        import json
+
+        _write(1, json.dumps({"systemMessage": text}).encode())
+
+
+def _has_threads(store: Store) -> bool:
+    """Most stores have none, and pay one look."""
+    return os.path.isdir(os.path.join(store.path, THREADS))
 
 
 def _is_second(request: Request) -> bool:

@@ -15,6 +15,7 @@ from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import dump
 from savepoint.store.files import read_bounded
+from savepoint.store.layout import THREADS
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -37,11 +38,17 @@ def read(store: str, deadline: float, name: str = FOLDER) -> bytes | None:
     folder = os.path.join(store, name)
     if not os.path.isdir(folder):
         return None
+    if name == THREADS:  # only appended to, and new files: whole at any moment, and held for long
+        return _bundle(folder)
     patience = time.monotonic() + limits.DYNASTY_WAIT_SECONDS
     with Lock(os.path.join(folder, LOCK), min(deadline, patience)):
-        paths = sorted(_paths(folder), key=lambda path: (_rank(path), path))
-        files = {path: _content(os.path.join(folder, path)) for path in paths}
-        return pack(files) if files else None
+        return _bundle(folder)
+
+
+def _bundle(folder: str) -> bytes | None:
+    paths = sorted(_paths(folder), key=lambda path: (_rank(path), path))
+    files = {path: _content(os.path.join(folder, path)) for path in paths}
+    return pack(files) if files else None
 
 
 def pack(files: dict[str, bytes]) -> bytes:

@@ -97,7 +97,7 @@ def verify(
     as_json: options.AsJson = False,
 ) -> None:
     """Check a handoff offline: 0 complete, 3 partial, 20 invalid."""
-    where = os.path.realpath(folder)
+    where = place.folder(folder)
     parent = os.path.dirname(os.path.dirname(where))
     found = check.check(
         read_bounded(os.path.join(where, "receipt.json"), limits.SMALL_DOCUMENT_BYTES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from savepoint.core.handoff_log import Author
 from savepoint.core.spelling import Instance
 from savepoint.store import birth
 from savepoint.store.keyring import authority
-from succession.handoff import create, go
+from succession.handoff import check, create, go
 from succession.handoff.gather import Found
 from succession.handoff.turn import Reason
 from tests.handoff.threads import FIRST, NOW, SECOND, THIRD, Threads
@@ -437,3 +438,40 @@ def test_a_successor_has_a_key_of_its_own(threads: Threads) -> None:
     threads.author = Author(str(other), authority(paths))
     assert threads.accept(thread).heir.session == SECOND
     assert len({one.signer for one in threads.entries()}) == 2
+
+
+def test_of_many_successors_at_once_one_is_first(threads: Threads) -> None:
+    thread = threads.open()
+    threads.owe(thread)
+    threads.settled(thread)
+
+    def one(number: int) -> str:
+        try:
+            return threads.accept(thread, f"session-{number}").heir.session or ""
+        except HandoffError as failure:
+            return failure.message
+
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(one, range(4)))
+    (first,) = (text for text in said if text.startswith("session-"))
+    assert sum(f"session {first}, was first" in text for text in said) == 3
+
+
+def test_what_a_dead_process_left_is_no_handoff_of_a_settled_thread(threads: Threads) -> None:
+    thread = threads.open()
+    threads.gather(thread)
+    left = threads.create(thread)
+    folder = Path(left.folder)
+    lines = threads.file.read_bytes().splitlines(keepends=True)
+    threads.file.write_bytes(b"".join(lines[:-1]))  # died before the line that settles it …
+    Path(threads.store.home, "trusted", threads.store.id, "handoff.json").unlink()
+    real = threads.create(thread)
+    assert real.folder != left.folder
+    found = check.check(
+        (folder / "receipt.json").read_bytes(),
+        (folder / "handoff.md").read_bytes(),
+        threads.file.read_bytes(),
+    )
+    assert found.verdict == check.INVALID
+    assert "names another receipt" in found.findings[-1].detail
+    assert threads.accept(thread).heir.id == real.receipt.successor
