@@ -76,7 +76,7 @@ def record(
 
     one = _entry(kind, title, why, what)
     where = dynasty.here(project)
-    with dynasty.opened(where) as held:
+    with dynasty.opened(where, whole=True) as held:
         done = recording.record(held.state, one, int(time.time()), dynasty.session())
         dynasty.write(held, done)
     if as_json:

@@ -59,7 +59,9 @@ class Held(NamedTuple):
             path: data for path, data in files.items() if data != (self.files.get(path) or b"")
         }
         appended = {path: data for path, data in ((LINEAGE, lineage), (ARCHIVE, archive)) if data}
-        if not replaced and not appended:
+        if not appended and replaced.keys() <= {SESSIONS}:
+            if replaced:
+                self.remember(seen_after)
             return []
         return journal.commit(self.folder, self.files, Change(replaced, appended))
 

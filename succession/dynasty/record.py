@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from savepoint.core.errors import SelectorError, UsageError
 from savepoint.core.named import NamedTuple
-from succession.dynasty import admit, markdown, triggers, vault
+from succession.dynasty import admit, lineage, markdown, triggers, vault
 from succession.dynasty.admit import Admitted
 from succession.dynasty.archive import SAVEPOINT
 from succession.dynasty.constants import VAULT_MAX_LINES
-from succession.dynasty.entry import DECISION, Entry
+from succession.dynasty.entry import DECISION, Entry, to_bytes, to_text
 from succession.dynasty.meta import Suggestion
 from succession.dynasty.state import brief
 
@@ -43,10 +43,12 @@ def record(state: State, one: Entry, now: int, origin: str, source: str = "recor
         "Day": state.day_page.entries,
         "Dusk": state.dusk_page.entries,
     }
+    hint = "its text can be edited there; another entry needs another title"
     for name, entries in places.items():
         if any(one.id == other.id for other in entries):
-            hint = "its text can be edited there; another entry needs another title"
             raise UsageError(f"{name} has an entry of that title and Why", hint=hint)
+    if is_buried(state, one):
+        raise UsageError("the lineage has an entry of that title and Why", hint=hint)
     admitted = admit.admit(Admitted(state.meta), [one], source, now, origin)
     state = state._replace(meta=admitted.meta, day=markdown.appended(state.day, one))
     return Done(_briefed(state), admitted.kept)
@@ -61,13 +63,22 @@ def observe(state: State, found: Sequence[Entry], now: int, origin: str) -> Done
         day = done.state.day_page
         if any(other.id == one.id for other in day.entries):
             text = markdown.replaced(day, one).raw
-        elif one.id in done.state.meta.lives:
+        elif one.id in done.state.meta.lives or is_buried(state, one):
             continue
         else:
             text = markdown.appended(done.state.day, one)
         admitted = admit.admit(Admitted(done.state.meta, done.kept), [one], SAVEPOINT, now, origin)
         done = Done(done.state._replace(meta=admitted.meta, day=text), admitted.kept)
     return done._replace(state=_briefed(done.state))
+
+
+def is_buried(state: State, one: Entry) -> bool:
+    """Is it in the lineage of this branch? An entry is in one place alone."""
+    if to_bytes(f"[{one.kind}] {one.title}\n") not in state.lineage:
+        return False  # as nearly always: it need not be read for that
+    own = f"{state.meta.name} — {state.meta.branch}"
+    found = lineage.parse(to_text(state.lineage))
+    return any(other.entry.id == one.id and other.section == own for other in found)
 
 
 def welcome(state: State, now: int) -> Done:

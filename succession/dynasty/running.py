@@ -56,7 +56,7 @@ def note(request: Request, covering: Covering) -> None:
     from succession.dynasty import keep, observe, record
 
     git = observe.git(store, here, asked, covering)
-    with keep.opened(store, here, request.now, request.deadline) as held:
+    with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
         if not held.exists:
             return
         found = observe.observations(store, covering, git.commits, held.state.meta)

@@ -50,13 +50,10 @@ def at_stop(request: Request) -> Turn:
         session = held.seen.session(key)
         read = _new_calls(request, session.offset)
         state, seen, kept = count(held.state, held.seen, key, here.folder, read, request.now)
-        asked = state.meta.suggestion
-        due = _is_due(state, seen.session(key), key)
-        if not due:
-            state = record.suggest(state, key)
+        state = record.suggest(state, key)
         held.write(state, seen, archive=b"".join(one.line for one in kept))
     reason = state.meta.suggestion.reason if state.meta.suggestion else ""
-    return Turn(asked.reason if due and asked else "", reason)
+    return Turn(reason if _is_due(state, seen.session(key), key) else "", reason)
 
 
 class Progress(NamedTuple):

@@ -104,6 +104,11 @@ def test_the_same_entry_twice_is_refused(cli: Scene, says: Callable[..., Ran]) -
     ran = cli("succession", "record", "decision", "--title", "Chose tabs", "--why", "of width")
     assert ran.code == 2
     assert "Day has an entry of that title" in ran.err
+    says("record", "observation", "--title", "Seen", "--what", "x")
+    says("run")
+    ran = cli("succession", "record", "observation", "--title", "Seen", "--what", "again")
+    assert ran.code == 2
+    assert "the lineage has an entry of that title" in ran.err
 
 
 def test_run_is_covered_by_a_savepoint(cli: Scene, says: Callable[..., Ran]) -> None:
@@ -207,20 +212,16 @@ def test_lineage_and_search(says: Callable[..., Ran]) -> None:
     assert "nothing that was ever recorded" in says("lineage", "--search", "xyzzy").err
 
 
-def test_import_puts_back_what_a_savepoint_holds(
+def test_the_way_back_from_a_corrupt_dynasty_json(
     cli: Scene, says: Callable[..., Ran], tmp_path: Path
 ) -> None:
+    """The hint, word for word."""
     _decide(says)
     made = says("run", "--json").json["savepoint"]
-    from savepoint.store import savepoints
-
-    one = savepoints.find(cli.paths, str(made))
-    document = savepoints.open_snapshot(cli.paths, one).document
-    stored = [
-        found for found in savepoints.files(cli.paths.store, document) if found.part == "succession"
-    ]
-    kept = tmp_path / "memory"
-    kept.write_bytes(b"".join(savepoints.content(cli.paths.store, stored[0])))
+    Path(cli.paths.store.path, "dynasty/main/dynasty.json").write_text("{")
+    out = tmp_path / "back"
+    cli.good("resurrect", str(made), "--only", "memory", "-o", str(out), "--allow-unverified")
+    (kept,) = (one for one in out.rglob("*") if one.is_file())
     assert cli("succession", "import", str(kept)).code == 1
     says("import", str(kept), "--force")
     assert says("status", "--json").json["ruler"] == "Claude 1"

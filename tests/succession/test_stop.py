@@ -192,12 +192,24 @@ def test_suggested_surfaced_and_run_in_the_session_after(scene: Scene) -> None:
     assert scene.stop(6).due == "", "nor in the one that is told"
     assert "first turn" in scene.start(7)
     turn = scene.stop(7)
-    assert turn.due == "6 sessions since last succession"
+    assert turn.due == "7 sessions since last succession"
     scene.run(reason=turn.due)
     assert scene.state.meta.reason == turn.due
     assert scene.stop(7).due == ""
     assert scene.state.meta.suggestion is None
     assert "suggested" not in (scene.own / "dawn.md").read_text()
+
+
+def test_what_is_no_longer_so_is_no_longer_due(scene: Scene) -> None:
+    for number in range(31):
+        scene.record(f"Number {number}", "because", "src/a.py")
+    scene.session(1, "src/a.py")
+    scene.session(2, "src/a.py")
+    day = scene.own / "day.md"
+    text = day.read_text()
+    day.write_text(text[: text.rindex("### ")])
+    assert scene.session(3, "src/a.py").due == ""
+    assert scene.state.meta.suggestion is None
 
 
 def test_a_compaction_is_not_the_session_after(scene: Scene) -> None:
