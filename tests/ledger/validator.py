@@ -33,10 +33,12 @@ _PORTS = 40  # in a row: rpc, its websocket, faucet, gossip, and what it takes b
 
 
 class Validator:
-    """One cluster of one node, at 8 ticks a slot (50 ms). `start` again goes on with its ledger."""
+    """One cluster of one node. `start` again goes on with its ledger."""
 
-    def __init__(self, program: Path, folder: Path) -> None:
+    def __init__(self, program: Path, folder: Path, ticks: int = 8) -> None:
+        """ticks: of a slot, of 6.25 ms each; a public cluster has 64."""
         self._program = program
+        self._ticks = str(ticks)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._base = 0
@@ -81,7 +83,7 @@ class Validator:
             *("--rpc-port", str(rpc), "--faucet-port", str(faucet), "--gossip-port", str(gossip)),
             *("--dynamic-port-range", f"{first}-{self._base + _PORTS - 1}"),
             *("--bind-address", "127.0.0.1", "--limit-ledger-size", "50000000"),
-            *("--bpf-program", base58(PROGRAM), str(ELF), "--ticks-per-slot", "8"),
+            *("--bpf-program", base58(PROGRAM), str(ELF), "--ticks-per-slot", self._ticks),
         ]
         if reset:
             command.append("--reset")
