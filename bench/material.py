@@ -37,7 +37,7 @@ class Language:
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._words = _word_list(_random(0))
+        self._words = _word_list(random_of(0))
         weights = (1 / (rank + 3) for rank in range(len(self._words)))
         self._weights = list(itertools.accumulate(weights))
 
@@ -59,7 +59,8 @@ class Language:
         return "".join(_code_line(words, number) for number in range(lines))
 
 
-def _random(number: int) -> random.Random:
+def random_of(number: int) -> random.Random:
+    """One that gives the same at each run."""
     return random.Random(SEED + number)  # noqa: S311  # repeatable, not unguessable
 
 
@@ -87,7 +88,7 @@ def make_project(folder: str) -> list[str]:
 
     Returns the paths of the files.
     """
-    language = Language(_random(1))
+    language = Language(random_of(1))
     paths = []
     for number in range(FILES):
         path = os.path.join(folder, f"part_{number % _FOLDERS:02}", f"module_{number:04}.py")
@@ -118,7 +119,7 @@ class Session:
     """A session of the agent in a project. Its records come one after another, for ever."""
 
     def __init__(self, project: str, paths: list[str], number: int) -> None:
-        self._rng = _random(2 + number)
+        self._rng = random_of(2 + number)
         self.id = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         self._language = Language(self._rng)
         self._project = project

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _SAMPLE_SECONDS = 0.001
 
@@ -71,6 +71,19 @@ class Command(NamedTuple):
         self._demand_end(process.wait())
         return int(fields["rchar"])
 
+    def output(self) -> bytes:
+        """What it prints on stdout."""
+        ran = subprocess.run(
+            self.args,
+            env=self.env,
+            cwd=self.cwd,
+            input=self.stdin,
+            capture_output=True,
+            check=False,
+        )
+        self._demand_end(ran.returncode)
+        return ran.stdout
+
     def _demand_end(self, code: int) -> None:
         if code != self.code and self.code is not None:
             raise SystemExit(f"bench: error: exit code {code} of {' '.join(self.args)}")
@@ -105,6 +118,15 @@ class Series:
 
     def __init__(self) -> None:
         self._seconds: dict[str, list[float]] = {}
+
+    def rounds(self, count: int) -> Iterator[Series]:
+        """Where the times of each round go: those of one before the others do not count. A single
+        round has none before it.
+        """
+        if count > 1:
+            yield Series()
+        for _ in range(count):
+            yield self
 
     def add(self, name: str, seconds: float) -> None:
         """One time of this round."""

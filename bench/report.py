@@ -9,12 +9,12 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from bench.cases import Scale
     from bench.measure import Series
+    from bench.scale import Scale
 
 
 class Row(NamedTuple):
-    """One line. `ratio` and `target` share a unit: a ratio, or the MB of a memory row."""
+    """One line. `ratio` and `target` share a unit: a ratio, or what the row tells, MB, s, calls."""
 
     case: str
     measured: str
@@ -40,21 +40,40 @@ def _times(series: Series, name: str) -> str:
     return f"{series.median(name) * 1000:.1f} ms (least {series.least(name) * 1000:.1f})"
 
 
-def document(rows: list[Row], scale: Scale, folder: str, load: float) -> str:
-    """bench/RESULTS.md. load: the machine's load average when the run began."""
+def passed_over(case: str, why: str) -> Row:
+    """A row that cannot be measured here."""
+    return Row(f"{case}: not measured, {why}", "", "", None, None)
+
+
+def section(name: str, rows: list[Row], load: float) -> str:
+    """The table of one case. load: the machine's load average when it began."""
     day = time.strftime("%Y-%m-%d", time.gmtime())
     lines = [
-        "# Speed and memory",
+        f"{_HEADING}{name}",
         "",
-        f"`bench/run` on {day}. {_machine(folder)} Load average when it began: {load:.1f}.",
+        f"On {day}; load average when it began: {load:.1f}.",
         "",
-        "| case | median | against | ratio | target | |",
+        "| what | median | against | ratio | target | |",
         "| --- | --- | --- | --- | --- | --- |",
         *map(_line, rows),
-        "",
-        _METHOD.format(rounds=scale.rounds, rest=scale.rest),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
+
+
+def document(sections: list[str], scale: Scale, folder: str) -> str:
+    """bench/RESULTS.md."""
+    how = _METHOD.format(rounds=scale.rounds, rest=scale.rest, entries=scale.entries)
+    text = f"# Speed and memory\n\n{_machine(folder)}\n\n{_ABOUT}"
+    return "\n".join([text, *sections, f"{_HEADING}{_HOW}\n\n{how}"])
+
+
+def sections(text: str, folder: str) -> dict[str, str]:
+    """Name → table of each case, of an earlier run on a machine like this; else nothing."""
+    if _machine(folder) not in text:
+        return {}
+    parts = text.split(f"\n{_HEADING}")[1:]
+    named = ((one.partition("\n")[0], one.strip()) for one in parts)
+    return {name: f"{_HEADING}{one}\n" for name, one in named if name != _HOW}
 
 
 def _line(row: Row) -> str:
@@ -88,6 +107,11 @@ def _file_system(folder: str) -> str:
     return max(over)[1]
 
 
+_HEADING = "## "
+_HOW = "How it is measured"
+_ABOUT = """\
+Each heading is a case: `bench/run NAME` measures it alone and replaces its table.
+"""
 _METHOD = """\
 - Times are of whole processes, from before the start until they were reaped, as a parent sees them.
   The hook runs as `python -I savepoint-hook PreCompact`, trigger manual, in a git repository of
@@ -107,5 +131,22 @@ _METHOD = """\
 - Stores with many savepoints, and the sessions that are verified, are made by the code that saves,
   with syncing off and without asking git about the project; where they are "not in git yet", no git
   is found at all.
+- Stores do not anchor, as after `savepoint config ledger --unset`, but in the rows that say so.
+- On a cluster: the real `solana-test-validator` with slots of 400 ms, {entries} entries after one
+  that does not count. Calls are counted by a forwarder on the loopback between us and it. A call
+  that asks for the status of a transaction is a poll for finality once a reply has called it
+  confirmed; all others count. Finality is asked of the cluster beside us, every 20 ms.
+- `resurrect` begins each time in a new store with that one savepoint. By hand means `git clone` of
+  the one commit, then for each of its packs and its snapshot `git cat-file | age -d | zstd -d`,
+  into one file. `bootstrap` has to open the backup of the keys as well, whose passphrase age
+  stretches with 256 MiB of memory. What the remote sends is counted in an ssh that runs git's own
+  side of it here.
+- Events fire with 1 MiB more in the transcript, so that Stop saves it as well, and once more with
+  nothing new. Old sessions are of 20 kB, and older than the store.
+- Under load: a process for each processor never rests, and four sessions of one project fire at
+  once, all events in turn. A fire is past its deadline by its wall time, start of Python included.
+- The dynasty has lived through as many successions as it takes to have such a lineage; before each
+  round its folder is as it was. The succession runs as a function in a process of its own
+  (`bench/turn.py`), with what it imports, and asks git for the last commits.
 - What is against nothing, or has no target, is shown for comparison.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -11,9 +12,13 @@ from typing import TYPE_CHECKING
 
 from bench import material
 from bench.measure import Command
+from savepoint.core.spelling import Instance
+from savepoint.store import begin, birth, config, layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from savepoint.store.layout import Store
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.join(ROOT, ".venv", "bin")
@@ -34,12 +39,27 @@ class World:
         self._homes = 0
         self._sessions = 0
 
-    def new_home(self) -> Home:
-        """A home with a store in which nothing is saved yet."""
-        self._homes += 1
-        home = Home(self, os.path.join(self.folder, f"home-{self._homes}"))
-        home.savepoint("init").seconds()
+    def new_home(self, *, anchors: bool = False) -> Home:
+        """A home with a store in which nothing is saved yet. anchors: on the embedded ledger, as
+        each store does whose owner did not turn it off.
+        """
+        home = self.no_home()
+        instance = Instance.parse(begin.DEFAULT_INSTANCE)
+        store = birth.create_store(layout.Home(home.path), self.project, instance, int(time.time()))
+        if not anchors:
+            config.load(store)._replace(ledger=None).save(store)
         return home
+
+    def no_home(self) -> Home:
+        """Where one could be."""
+        self._homes += 1
+        return Home(self, os.path.join(self.folder, f"home-{self._homes}"))
+
+    def clear(self) -> None:
+        """Without homes and sessions: the next case finds what it would find alone."""
+        for path in (*glob.glob(os.path.join(self.folder, "home-*")), self.config_dir):
+            shutil.rmtree(path, ignore_errors=True)
+        self._homes = self._sessions = 0
 
     def new_session(self, size: int) -> Transcript:
         """A session whose transcript has at least `size` bytes."""
@@ -100,14 +120,18 @@ class Home:
 
     def hook(self, of: Transcript, trigger: str = "manual") -> Command:
         """The hook as the agent runs it before a compaction."""
+        return self.fire("PreCompact", of, trigger=trigger)
+
+    def fire(self, event: str, of: Transcript, **fields: object) -> Command:
+        """The hook as the agent runs it at an event, with the event's own fields in the payload."""
         payload = {
             "session_id": of.session.id,
             "transcript_path": of.path,
             "cwd": self._world.project,
-            "hook_event_name": "PreCompact",
-            "trigger": trigger,
+            "hook_event_name": event,
+            **fields,
         }
-        args = (PYTHON, "-I", os.path.join(BIN, "savepoint-hook"), "PreCompact")
+        args = (PYTHON, "-I", os.path.join(BIN, "savepoint-hook"), event)
         env = self._world.environment(self.path)
         return Command(args, env, self._world.project, json.dumps(payload).encode())
 
@@ -135,6 +159,12 @@ class Home:
         if made != new:
             raise SystemExit(f"bench: error: {made} savepoints where {new} belong: {command.args}")
         return seconds
+
+    @property
+    def store(self) -> Store:
+        """The only one."""
+        (path,) = glob.glob(os.path.join(self.path, "stores", "*", ""))
+        return layout.Home(self.path).store(os.path.basename(os.path.dirname(path)))
 
     def rest(self) -> None:
         """Wait until the worker that a save has started, which works beside it, is done."""

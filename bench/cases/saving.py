@@ -1,46 +1,24 @@
-"""The cases of the table: each prepares, measures in interleaved rounds, and gives rows."""
+"""What a save costs: of long sessions, a first one, in old stores, and beside what else saves."""
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import statistics
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bench import references
 from bench.grow import grow
 from bench.measure import Series
 from bench.report import Row, bound, shown
+from bench.scale import MB, START
 from bench.world import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bench.measure import Command
+    from bench.scale import Scale
     from bench.world import Home, Transcript, World
 
-MB = 10**6  # bytes
-
-
-class Scale(NamedTuple):
-    """How much of everything."""
-
-    rounds: int  # of each case, after one that does not count
-    session: int  # bytes of a long session
-    longest: int  # bytes of a very long one
-    new: int  # bytes that are new at a save
-    few: int  # savepoints in a young store
-    many: int  # savepoints in an old one
-    chain: int  # savepoints of the session that is verified
-    rest: float  # seconds that a transcript has been still
-
-
-FULL = Scale(11, 100 * MB, 1000 * MB, MB, 10, 10_000, 100, 1.0)
-QUICK = Scale(1, 3 * MB, 6 * MB, MB // 5, 3, 12, 5, 0.3)
-
-START = "`python -I -c pass`"
-PENDING = 3  # exit code of `verify` where savepoints are not in git yet
 _SMALL_STEP = 3000  # bytes that a session grows by where the number of savepoints is the question
 _SAVES_A_SESSION = 100
 
@@ -52,15 +30,14 @@ def steady(world: World, scale: Scale) -> list[Row]:
     _first_save(home, session).seconds()
     peak = _first_save(home, longest).peak_bytes()
     series, stored = Series(), list[tuple[float, float, float]]()
-    for number in range(scale.rounds + 1):
+    for round_of in series.rounds(scale.rounds):
         new = _appended(session, scale.new)
         longest.grow(scale.new)
         settle(scale.rest, home)
-        round_of = Series() if number == 0 else series
         before = home.files()
         round_of.add("bare", world.python("-c", "pass").seconds())
         round_of.add("new", home.timed(home.hook(session)))
-        if number:
+        if round_of is series:
             here, in_git = _grown(before, home.files())
             stored.append((here, here + in_git, references.compressed_bytes(new)))
         home.rest()
@@ -121,10 +98,9 @@ def first(world: World, scale: Scale) -> list[Row]:
     session = world.new_session(scale.session)
     hashing = world.python(references.__file__, "hash", session.path)
     series = Series()
-    for number in range(scale.rounds + 1):
+    for round_of in series.rounds(scale.rounds):
         home = world.new_home()
         settle(scale.rest)
-        round_of = Series() if number == 0 else series
         round_of.add("hash", hashing.seconds())
         round_of.add("first", home.timed(home.hook(session)))
         home.rest()
@@ -141,54 +117,15 @@ def old_store(world: World, scale: Scale) -> list[Row]:
     """The same save in a store with few savepoints and in one with very many."""
     stores = {count: _store_of(world, count - 1) for count in (scale.few, scale.many)}
     series = Series()
-    for number in range(scale.rounds + 1):
+    for round_of in series.rounds(scale.rounds):
         for _, session in stores.values():
             session.grow(_SMALL_STEP)
         settle(scale.rest, *(home for home, _ in stores.values()))
-        round_of = Series() if number == 0 else series
         for count, (home, session) in stores.items():
             round_of.add(str(count), home.timed(home.hook(session)))
     few, many = f"{scale.few:,}", f"{scale.many:,}"
     name = f"savepoint number {many}"
     return [bound(name, series, str(scale.many), str(scale.few), f"number {few}", 1.5)]
-
-
-def verify(world: World, scale: Scale) -> list[Row]:
-    """Every savepoint of one long session, proven: on this disk alone, and with git's copies."""
-    empty, home, twice = world.new_home(), world.new_home(), world.new_home()
-    for one, commits in ((home, False), (twice, True)):
-        session = world.new_session(0)
-        step = scale.session // scale.chain
-        grow(world, one, session, scale.chain, step, commits=commits)
-    opening = world.python(references.__file__, "open", *_packs_folder(home))
-    command = ("verify", "--all")
-    series = Series()
-    settle(scale.rest)
-    for number in range(scale.rounds + 1):
-        round_of = Series() if number == 0 else series
-        round_of.add("open", opening.seconds())
-        round_of.add("local", home.savepoint(*command, code=PENDING).seconds())
-        round_of.add("git", twice.savepoint(*command).seconds())
-    local = home.savepoint(*command, code=PENDING)
-    read = local.bytes_read() - empty.savepoint(*command, code=None).bytes_read()
-    evidence = sum(size for path, size in home.files().items() if _is_evidence(path))
-    name = f"`verify --all`, {scale.chain} savepoints of one session of {scale.session // MB} MB"
-    against = "decompressing and hashing all that is stored"
-    return [
-        bound(f"{name}, not in git yet", series, "local", "open", against, 2),
-        Row(
-            "the same, bytes read",
-            f"{read / MB:.1f} MB",
-            f"packs, snapshots, index: {evidence / MB:.1f} MB",
-            read / evidence,
-            1.01,
-        ),
-        Row("the same, peak memory", f"{local.peak_bytes() / MB:.0f} MB", "", None, None),
-        bound(f"{name}, and all of it in git", series, "git", "open", "the same", None),
-    ]
-
-
-ALL: tuple[Callable[[World, Scale], list[Row]], ...] = (steady, beside, first, old_store, verify)
 
 
 def _first_save(home: Home, session: Transcript) -> Command:
@@ -220,11 +157,3 @@ def _store_of(world: World, count: int) -> tuple[Home, Transcript]:
         grow(world, home, session, saves, _SMALL_STEP, commits=True)
     assert session is not None  # noqa: S101  # `last` is always there
     return home, session
-
-
-def _packs_folder(home: Home) -> list[str]:
-    return glob.glob(os.path.join(home.path, "stores", "*", "objects"))
-
-
-def _is_evidence(path: str) -> bool:
-    return path.endswith((".pack", "/precompact-savepoint.jsonl")) or "/precompact-saves/" in path

@@ -1,0 +1,41 @@
+"""A process of its own for the dynasty: `python -I turn.py start|run HOME PROJECT` prints what a
+session is told, or runs a succession without a savepoint that covers what was before.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+
+gc.disable()  # as the hook
+
+from savepoint.capture.request import Request  # noqa: E402  # as the hook
+from succession import dynasty  # noqa: E402  # as above
+
+_SECONDS = 60.0
+
+
+def main(act: str, home: str, project: str) -> None:
+    """The program."""
+    request = Request(
+        home=home,
+        project=project,
+        cwd=project,
+        config_dir=os.environ["CLAUDE_CONFIG_DIR"],
+        session_id="",
+        transcript="",
+        trigger="stop",
+        now=int(time.time()),
+        deadline=time.monotonic() + _SECONDS,
+        environment=dict(os.environ),
+    )
+    if act == "run":
+        dynasty.run(request, None, "measured")
+    else:
+        print(dynasty.at_start(request, "startup"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
