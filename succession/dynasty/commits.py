@@ -13,7 +13,6 @@ from succession.dynasty.constants import COMMITS_READ, GIT_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from savepoint.gitcmd import Running
     from savepoint.store.layout import Store
     from succession.dynasty.branch import Branch
 
@@ -23,9 +22,9 @@ _LOG = ("log", "--no-show-signature", "--no-color", f"-n{COMMITS_READ}", "--form
 class Asked:
     """A git that lists commits; `finish` it."""
 
-    def __init__(self, ours: Borrowed, running: Running) -> None:
+    def __init__(self, ours: Borrowed, env: Mapping[str, str], commit: str) -> None:
         self._ours = ours
-        self._running = running
+        self._running = ours.start(env, *_LOG, commit)
 
     def finish(self) -> tuple[tuple[str, str], ...]:
         """Full ids and subjects, newest first; empty where git cannot tell. Once."""
@@ -48,4 +47,4 @@ def ask(store: Store, branch: Branch, env: Mapping[str, str]) -> Asked | None:
         ours = Borrowed(worktree, branch.commit, gitfiles.read_config(worktree), store.scratch)
     except DiskError:
         return None
-    return Asked(ours, ours.start(env, *_LOG, branch.commit))
+    return Asked(ours, env, branch.commit)
