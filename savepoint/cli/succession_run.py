@@ -92,24 +92,27 @@ def import_(
 
 def _cover(at: place.Place) -> Covering | None:
     """A savepoint of the state before, if the agent ever had a session here."""
+    from succession.dynasty.observe import Covering
+
     try:
         saved = create.save_now(place.request(at, "manual")._replace(even_if_unchanged=True))
     except TranscriptError as failure:
         terminal.note(f"no savepoint covers what was before: {failure.message}")
         return None
     terminal.note(f"savepoint {saved.record.seq} covers what was before")
-    return _covering(at._replace(paths=saved.paths), saved.record)
+    return Covering.of(saved.paths, saved.record)
 
 
 def _verified(at: place.Place, selector: str, *, allow: bool) -> Covering:
     """The savepoint that a selector names, if it may be built on (DESIGN 9)."""
     from savepoint.resurrect.admission import Admission
+    from succession.dynasty.observe import Covering
 
     one = savepoints.find(at.paths, selector)
     report = _report(at, one)
     Admission(report, allow_unverified=allow).raise_worst()
     terminal.note(f"savepoint {one.seq} is {report.verdict}")
-    return _covering(at, one)
+    return Covering.of(at.paths, one)
 
 
 def _report(at: place.Place, one: Record) -> Report:
@@ -126,13 +129,6 @@ def _report(at: place.Place, one: Record) -> Report:
         repo = place.repository(at.store)
         report = witness.verify(repo, at.paths, report, Look())
     return chain.verify(at.config, repo, at.paths, report, chain.Wanted())
-
-
-def _covering(at: place.Place, one: Record) -> Covering:
-    from succession.dynasty.observe import Covering
-
-    document = savepoints.open_snapshot(at.paths, one).document
-    return Covering(one.seq, one.snapshot_hash, document)
 
 
 def _document(ran: Ran, made: Covering | None, *, dry: bool) -> Json:

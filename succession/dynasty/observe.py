@@ -24,8 +24,9 @@ from succession.dynasty.entry import OBSERVATION, Entry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
-    from savepoint.store.layout import Store
+    from savepoint.store.layout import InstancePaths, Store
     from succession.dynasty.branch import Branch
     from succession.dynasty.commits import Asked
     from succession.dynasty.meta import Meta
@@ -37,6 +38,12 @@ class Covering(NamedTuple):
     seq: int
     snapshot_hash: str  # bare hex
     document: dict[str, Json]
+
+    @classmethod
+    def of(cls, paths: InstancePaths, one: Record) -> Covering:
+        """That savepoint. Raises TamperedError, MalformedError, DiskError."""
+        document = savepoints.open_snapshot(paths, one).document
+        return cls(one.seq, one.snapshot_hash, document)
 
     @property
     def pointer(self) -> str:
