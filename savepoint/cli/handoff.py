@@ -65,7 +65,10 @@ DriverName = Literal["registry", "schedule", "upstream", "command"]
 
 @app.command("thread")
 def thread(
-    title: Annotated[str, typer.Argument(metavar="TITLE", callback=options.text)],
+    title: Annotated[
+        str,
+        typer.Argument(metavar="TITLE", help="What it is called.", callback=options.text),
+    ],
     session: Annotated[
         str,
         typer.Option(
@@ -244,7 +247,7 @@ def begin_hold(
 
 @hold_app.command("end")
 def end_hold(
-    hold: Annotated[str, typer.Argument(metavar="HOLD")],
+    hold: Annotated[str, typer.Argument(metavar="HOLD", help="Its id.", callback=options.text)],
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
@@ -277,7 +280,7 @@ def begin_action(
 
 @action_app.command("end")
 def end_action(
-    action: Annotated[str, typer.Argument(metavar="ACTION")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="Its id.", callback=options.text)],
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:

@@ -43,7 +43,9 @@ def show(as_json: options.AsJson = False, project: options.Project = ".") -> Non
 
 @app.command("command")
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", callback=options.text)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of the pair.", callback=options.text)
+    ],
     to_set: Annotated[
         str,
         typer.Option("--set", metavar="COMMAND", help="Gets key and value.", callback=options.text),
@@ -57,6 +59,7 @@ def command(
             callback=options.text,
         ),
     ],
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """Choose the pair of commands that sets a binding, and reads it back. No shell runs them."""
@@ -64,6 +67,8 @@ def command(
     store = place.find(project).store
     chosen = owner.load(store)
     chosen._replace(commands={**chosen.commands, name: pair}).save(store)
+    if as_json:
+        terminal.document({"command": name, "set": list(pair.set), "read": list(pair.read)})
 
 
 @app.command("kind")
@@ -76,6 +81,7 @@ def kind(
         ),
     ],
     of_kind: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(trigger.CALLS_FOR))],
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """Say of which kind a file of guidance is; what was said last comes first."""
@@ -87,6 +93,8 @@ def kind(
     chosen = owner.load(store)
     new = trigger.Kind(of, path, of_kind)
     chosen._replace(kinds=(new, *(one for one in chosen.kinds if one[:2] != new[:2]))).save(store)
+    if as_json:
+        terminal.document(dict(new._asdict()))
 
 
 def _words(line: str) -> tuple[str, ...]:

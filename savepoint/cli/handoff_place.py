@@ -45,7 +45,9 @@ ThreadName: TypeAlias = Annotated[
         callback=options.text,
     ),
 ]
-Text: TypeAlias = Annotated[str, typer.Argument(metavar="TEXT", callback=options.text)]
+Text: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TEXT", help="What it is, in words.", callback=options.text)
+]
 _HARDENED = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 

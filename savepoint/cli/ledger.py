@@ -247,4 +247,11 @@ def _show(value: dict[str, Any], *, as_json: bool, shape: str) -> None:
         label = name.replace("_", " ")
         for key, part in one.items() if isinstance(one, dict) else [("", one)]:
             if part is not None:
-                terminal.say(f"  {label:16} {key + ' ' if key else ''}{part}")
+                terminal.say(f"  {label:16} {key + ' ' if key else ''}{_shown(part)}")
+
+
+def _shown(value: object) -> str:
+    """For people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -56,7 +56,10 @@ def status(as_json: options.AsJson = False, project: options.Project = ".") -> N
 
 @app.command("record")
 def record(
-    kind: Annotated[Literal["decision", "observation"], typer.Argument(metavar="KIND")],
+    kind: Annotated[
+        Literal["decision", "observation"],
+        typer.Argument(metavar="KIND", help="decision or observation."),
+    ],
     title: Annotated[str, typer.Option("--title", help="One line.", callback=options.text)],
     why: Annotated[
         str, typer.Option("--why", help="Of a decision; kept verbatim.", show_default=False)
@@ -67,7 +70,7 @@ def record(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Record a decision or an observation in Day. KIND is decision or observation.
+    """Record a decision or an observation in Day.
 
     Without --why and --what the text is read from stdin; of a decision it is `Why: …` and
     perhaps `What: …`.
@@ -129,13 +132,15 @@ def vault(
 
 
 @vault_app.command("promote")
-def promote(entry: EntryName, project: options.Project = ".") -> None:
+def promote(
+    entry: EntryName, as_json: options.AsJson = False, project: options.Project = "."
+) -> None:
     """Put an entry into the vault."""
     from succession.dynasty import record as recording
 
     with dynasty.opened(dynasty.here(project)) as held:
         dynasty.write(held, recording.promote(held.state, entry))
-    terminal.say("it is in the vault")
+    _tell("it is in the vault", {"promoted": entry}, as_json=as_json)
 
 
 @deviants_app.callback()
@@ -167,6 +172,7 @@ def file_deviant(
     dusk_ref: Annotated[
         str, typer.Option("--dusk", help="The entry of Dusk.", callback=options.text)
     ],
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """File a conflict by hand."""
@@ -179,7 +185,8 @@ def file_deviant(
         if text == before:
             raise UsageError("that conflict was filed before")
         dynasty.write(held, Done(held.state._replace(deviants=text)))
-    terminal.say(f"filed as deviant {len(filed.parse(text))}")
+    number = len(filed.parse(text))
+    _tell(f"filed as deviant {number}", {"deviant": number}, as_json=as_json)
 
 
 @deviants_app.command("resolve")
@@ -192,6 +199,7 @@ def resolve_deviant(
             help="The code was fixed, the vault was updated, it is accepted as debt, or dismissed.",
         ),
     ],
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """Say how a conflict was resolved."""
@@ -201,7 +209,8 @@ def resolve_deviant(
     with dynasty.opened(dynasty.here(project)) as held:
         text = filed.resolved(held.state.deviants, number, resolution)
         dynasty.write(held, Done(held.state._replace(deviants=text)))
-    terminal.say(f"deviant {number} is resolved: {resolution}")
+    value: dict[str, Json] = {"deviant": number, "resolution": resolution}
+    _tell(f"deviant {number} is resolved: {resolution}", value, as_json=as_json)
 
 
 @app.command("lineage")
@@ -232,23 +241,27 @@ def lineage(
 
 
 @app.command("decree")
-def decree(entry: EntryName, project: options.Project = ".") -> None:
+def decree(
+    entry: EntryName, as_json: options.AsJson = False, project: options.Project = "."
+) -> None:
     """Make a decision in Dusk a decree, which stays as it is."""
     from succession.dynasty import record as recording
 
     with dynasty.opened(dynasty.here(project)) as held:
         dynasty.write(held, recording.decree(held.state, entry))
-    terminal.say("it is a decree")
+    _tell("it is a decree", {"decree": entry}, as_json=as_json)
 
 
 @app.command("decline")
-def decline(project: options.Project = ".") -> None:
+def decline(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Decline the succession that is suggested."""
     from succession.dynasty import record as recording
 
     with dynasty.opened(dynasty.here(project)) as held:
-        dynasty.write(held, recording.decline(held.state))
-    terminal.say("declined, until another reason comes")
+        done = recording.decline(held.state)
+        dynasty.write(held, done)
+    value: dict[str, Json] = {"declined": list(done.state.meta.declined)}
+    _tell("declined, until another reason comes", value, as_json=as_json)
 
 
 def _entry(kind: str, title: str, why: str, what: str) -> Entry:
@@ -266,6 +279,13 @@ def _entry(kind: str, title: str, why: str, what: str) -> Entry:
         return entry.make(kind, title, "", text)
     parted = entry.parse([f"### [{kind}] x", *text.split("\n")])
     return entry.make(kind, title, parted.why if parted else "", parted.body if parted else "")
+
+
+def _tell(line: str, value: dict[str, Json], *, as_json: bool) -> None:
+    if as_json:
+        terminal.document(value)
+    else:
+        terminal.say(line)
 
 
 def _show(field: str, project: str, *, as_json: bool) -> None:

@@ -67,6 +67,7 @@ def import_(
     force: Annotated[
         bool, typer.Option("--force", help="Of a memory file: replace what differs here.")
     ] = False,
+    as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
     """Take over another tool's dynasty, or that of a savepoint."""
@@ -77,6 +78,9 @@ def import_(
         at = place.find(project)
         data = read_bounded(os.path.abspath(path), BUNDLE_BYTES) or b""
         changed = bundle.put_back(at.store, data, force=force)
+        if as_json:
+            terminal.document({"changed": list(changed)})
+            return
         terminal.say(f"the dynasty is back: {terminal.counted(len(changed), 'file')} changed")
         return
     where = dynasty.here(project)
@@ -85,8 +89,13 @@ def import_(
     with dynasty.opened(where, whole=True) as held:
         done, lineage = adopt.take(held, found, int(time.time()))
         dynasty.tell_aside(held.write(done.state, held.seen, lineage=lineage, archive=done.archive))
+    texts = done.state.day_page.texts() + done.state.dusk_page.texts()
+    if as_json:
+        ruler = done.state.meta.title()
+        terminal.document({"ruler": ruler, "taken": [*sorted(found.files)], "texts": list(texts)})
+        return
     terminal.say(f"{done.state.meta.title()} rules: {', '.join(sorted(found.files))} taken over")
-    for text in done.state.day_page.texts() + done.state.dusk_page.texts():
+    for text in texts:
         terminal.note(f"no entry, kept as it is: {text[:80]}")
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import typer.main
@@ -28,7 +28,7 @@ from tests.cli.scene import COMMAND, SESSION, Scene, program, start
 from tests.structure.sources import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 COMMANDS = {
     *("init", "install", "uninstall", "create", "list", "show", "status", "verify", "fsck"),
@@ -327,12 +327,22 @@ def test_every_command_and_option_has_help(bare: Scene, name: str) -> None:
 
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_every_command_of_a_group_has_help(bare: Scene, group: str) -> None:
-    found = typer.main.get_command(main.app).commands[group].commands  # type: ignore[attr-defined]  # a group
-    for name, command in found.items():
-        text = bare.good(group, name, "--help").text
-        assert bare.good(group, name, "-h").text == text
-        assert "--json" in text
-        assert [one.name for one in command.params if not getattr(one, "help", "")] == []
+    found = typer.main.get_command(main.app).commands[group]  # type: ignore[attr-defined]  # a group
+    for names, command in _inner((group,), found):
+        text = bare.good(*names, "--help").text
+        assert bare.good(*names, "-h").text == text
+        assert "--json" in text, names
+        assert [one.name for one in command.params if not getattr(one, "help", "")] == [], names
+
+
+def _inner(names: tuple[str, ...], group: Any) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+    """The commands below a group, and groups that are commands themselves, by all their names."""
+    for name, one in group.commands.items():
+        inner = (*names, name)
+        if hasattr(one, "commands"):
+            yield from _inner(inner, one)
+        if getattr(one, "invoke_without_command", True):
+            yield inner, one
 
 
 @pytest.mark.parametrize("group", [(), *((name,) for name in sorted(GROUPS))])
