@@ -20,6 +20,7 @@ from bench.scale import megabytes
 from bench.world import ROOT, settle
 from savepoint.core import limits
 from savepoint.core.spelling import base58
+from savepoint.store import config
 from tests.ledger.validator import Validator
 
 if TYPE_CHECKING:
@@ -92,11 +93,15 @@ class _There(NamedTuple):
     forwarder: Forwarder
     home: Home
 
-    def entry(self, session: Transcript) -> dict[str, float]:
+    def account(self) -> str:
+        """Of the instance, once it has an entry."""
+        status = self.home.savepoint("ledger", "status", "--json").output()
+        return str(json.loads(status)["account"])
+
+    def entry(self, session: Transcript, account: str) -> dict[str, float]:
         """A savepoint, and the seconds from when its hook had ended to what became of its entry.
         The cluster is asked beside us for what it calls finalized.
         """
-        account = json.loads(self.home.savepoint("ledger", "status", "--json").output())["account"]
         seen = _entries(self.home)
         self.forwarder.calls.clear()
         self.home.timed(self.home.hook(session))
@@ -126,11 +131,12 @@ def _verifications(world: World, scale: Scale, there: _There) -> list[Row]:
 
 def _entries_there(world: World, scale: Scale, there: _There) -> list[Row]:
     session = world.new_session(scale.typical)
+    account = there.account()
     series, calls = Series(), list[int]()
     for round_of in series.rounds(scale.entries):
         session.grow(_SMALL_STEP)
         settle(scale.rest, there.home)
-        for name, seconds in there.entry(session).items():
+        for name, seconds in there.entry(session, account).items():
             round_of.add(name, seconds)
         if round_of is series:
             calls.append(there.forwarder.besides_finality())
@@ -165,8 +171,8 @@ def _entries_there(world: World, scale: Scale, there: _There) -> list[Row]:
 def _funded(world: World, url: str) -> Home:
     """A home that anchors there, with coins."""
     home = world.new_home()
-    home.savepoint("config", "ledger", url).seconds()
-    home.savepoint("config", "program", base58(PROGRAM)).seconds()
+    chosen = config.load(home.store)._replace(ledger=url, program=base58(PROGRAM))
+    chosen.save(home.store)
     home.savepoint("ledger", "airdrop", str(_SOL)).seconds()
     _seconds_until(_has_coins, home)
     return home

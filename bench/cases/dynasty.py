@@ -49,9 +49,7 @@ def succession(world: World, scale: Scale) -> list[Row]:
     name = f"{DAY_ENTRY_LIMIT} entries in Day, Dusk full, {scale.lineage:,} in the lineage"
     return [
         bound(f"{start.what}, {name}", series, "start", "bare", START, 4),
-        bound(
-            f"the succession, without its savepoint; {name}", series, "passing", "bare", START, 8
-        ),
+        bound(f"succession without its savepoint, {name}", series, "passing", "bare", START, 8),
     ]
 
 
