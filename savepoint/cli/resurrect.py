@@ -130,7 +130,8 @@ def resurrect(
         resurrection_report.tell(left, as_json=as_json)
         return
     one = _chosen(at, selector, session)
-    _bring(at, one)
+    if not offline:
+        _bring(at, one)
     asked = request(at, one, only, output)._replace(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
@@ -211,14 +212,12 @@ def request(at: place.Place, one: Record, only: Member | None, output: str) -> A
 
 
 def _own_folder(at: place.Place, one: Record) -> tuple[str, str]:
-    """A name that nothing has yet, in the store."""
+    """One in the store, of a name that no other run has."""
     from savepoint.store import durable
 
     durable.make_directories(at.store.restored)
-    taken = set(os.listdir(at.store.restored))
-    name = f"{at.paths.slug}-{one.seq}"
-    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
-    return os.path.realpath(at.store.restored), next(n for n in names if n not in taken)
+    name = f"{at.paths.slug}-{one.seq}-{os.urandom(4).hex()}"
+    return os.path.realpath(at.store.restored), name
 
 
 def verified(at: place.Place, one: Record, *, offline: bool) -> Report:
@@ -291,6 +290,8 @@ def _finished(at: place.Place) -> dict[str, Json] | None:
     report: dict[str, Json] | None = None
     for paths in arrival.waiting(at.store):
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+            if not os.path.lexists(paths.arrival):
+                continue  # its own run was at it
             report = arrival.finish(paths).report
         terminal.note(f"this finishes what an earlier run began: {place.title(paths)}")
     return report

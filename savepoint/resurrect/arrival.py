@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import MalformedError, OutputExistsError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, parse
 from savepoint.resurrect import remember, successor
@@ -82,9 +82,13 @@ def finish(paths: InstancePaths) -> Arrival:
         remember.session(paths, savepoints.records(paths).all[-1], found.session)
     for one in found.moves:
         one.make()
-    if found.apply is not None:
-        found.apply.run()
     chosen = config.load(paths.store)
     chosen._replace(instance=paths.slug).save(paths.store)
+    try:
+        if found.apply is not None:
+            found.apply.run()
+    except OutputExistsError:  # a file was changed meanwhile: that is for its owner, not for us
+        durable.remove(paths.arrival)
+        raise
     durable.remove(paths.arrival)
     return found

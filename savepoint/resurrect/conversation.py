@@ -119,7 +119,9 @@ class _Reading:
         self.edits += [(edit, told.repair) for edit in told.edits]
 
     def _add(self, record: Record, line: Line | None) -> None:
-        kind = claude_facts.kind_of(record)
+        kind, message = claude_facts.kind_of(record), record.get("message")
+        if kind in _MESSAGES and not isinstance(message, dict):
+            return  # another agent's, perhaps: this client shows no such record
         identity = claude_facts.name(record.get("uuid")) or self._named(kind, line)
         if identity is None or kind not in _CHAIN:
             return
@@ -127,7 +129,6 @@ class _Reading:
         link = None
         if line is not None and parent not in self.last.nodes:
             link = _link(line, missing="parentUuid" not in record)
-        message = record.get("message")
         answer = message.get("id") if kind == "assistant" and isinstance(message, dict) else None
         is_side = record.get("isSidechain") is True
         if is_side and self._thread and line is not None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import MalformedError, OutputExistsError
+from savepoint.core.errors import DiskError, MalformedError, OutputExistsError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 
@@ -64,12 +64,21 @@ class Move(NamedTuple):
 
     @contextmanager
     def place(self) -> Iterator[Folder]:
-        """The folder that it is in. Raises DiskError, also where a link stands in the way."""
+        """The folder that it is in. Raises OutputExistsError (a link is in the way), DiskError."""
         with ExitStack() as held:
             at = held.enter_context(durable.Folder.at(self.root))
             for name in self.below:
-                at = held.enter_context(at.folder(os.fsencode(name)))
+                try:
+                    at = held.enter_context(at.folder(os.fsencode(name)))
+                except DiskError:
+                    self._refuse_link(os.path.join(at.path, name))
+                    raise
             yield at
+
+    def _refuse_link(self, path: str) -> None:
+        if os.path.islink(path):
+            hint = "put a folder there, or bring the parts back with `--only … -o DIR`"
+            raise OutputExistsError(f"{path} is a link, which is not followed", hint=hint)
 
     def make(self) -> None:
         """It is where it is to be, durably; if it is already, nothing is done.

@@ -79,9 +79,8 @@ def test_another_agents_transcript_has_no_session_but_comes_back(
     saved = (shared / "transcripts" / f"{name}.jsonl").read_bytes()
     bare.created("--transcript", str(shared / "transcripts" / f"{name}.jsonl"))
     made = bare.good("resurrect", "--json").json
-    assert made["session"] is None or name.startswith("gemini")
-    if made["session"] is None:
-        assert Path(made["folder"], "conversation.jsonl").read_bytes() == saved
+    assert made["session"] is None
+    assert Path(made["folder"], "conversation.jsonl").read_bytes() == saved
 
 
 @pytest.mark.parametrize("name", CLAUDE)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.core import bootstrap_document, spelling
+from savepoint.resurrect import apply
 from savepoint.store import config, index, registry, savepoints
+from tests.cli.scene import start
 from tests.resurrect.talk import SESSION, Talk
 
 if TYPE_CHECKING:
@@ -280,3 +282,34 @@ def test_the_record_says_what_was_not_verified(saved: Scene) -> None:
     assert back["unverified"] == ["VERIFY-4"]
     assert records(saved, "Gabriel #216")[1]["unverified"] == ["VERIFY-4"]
     assert spelling.time_seconds(back["savepoint"]["timestamp"])
+
+
+def test_two_at_once_get_two_numbers(saved: Scene) -> None:
+    asked = ("resurrect", "--json", "--instance", "Gabriel #215")
+    running = [start(*asked, cwd=saved.project) for _ in range(2)]
+    ended = [one.communicate(timeout=50) for one in running]
+    assert [one.returncode for one in running] == [0, 0], ended
+    born = {json.loads(out)["instance"] for out, _ in ended}
+    assert born == {"Gabriel #216", "Gabriel #217"}
+    assert saved.good("verify", "--lineage", "--instance", "Gabriel #217").code == 0
+
+
+def test_a_file_that_changes_while_the_successor_is_born_stays(
+    saved: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits is done all the same, and the next run has nothing left to finish."""
+    (saved.project / "a.py").unlink()
+    real = apply.conflicts
+
+    def slow(project: str, wanted: dict[tuple[bytes, ...], str]) -> list[str]:
+        found = real(project, wanted)
+        (saved.project / "a.py").write_text("meanwhile\n")
+        return found
+
+    monkeypatch.setattr(apply, "conflicts", slow)
+    ran = saved("resurrect", "--apply")
+    assert (ran.code, "a.py" in ran.err) == (1, True)
+    assert (saved.project / "a.py").read_text() == "meanwhile\n"
+    born = instance(saved, "Gabriel #216")
+    assert not os.path.lexists(born.arrival)
+    assert config.load(store_of(saved)).instance == born.slug
