@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,9 +179,18 @@ def test_command(
     assert (found == "new one") == (not reason)
     assert reason in why
     pid = tmp_path / "pid"
-    if pid.exists():  # all of its group is dead
-        stat = Path(f"/proc/{int(pid.read_text(encoding='ascii'))}/stat")
-        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    end = time.monotonic() + 20
+    while pid.exists() and _lives(int(pid.read_text(encoding="ascii"))):  # of its group
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_upstream(tmp_path: Path) -> None:

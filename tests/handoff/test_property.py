@@ -207,7 +207,7 @@ class Life(RuleBasedStateMachine):
                 assert found.verdict != check.INVALID, found.findings
 
 
-Life.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+Life.TestCase.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
 TestLife = pytest.mark.timeout(300)(Life.TestCase)
 
 
