@@ -64,11 +64,14 @@ def lines(pieces: Iterable[bytes]) -> Iterator[Line]:
     for piece in pieces:
         start = 0
         while (end := piece.find(b"\n", start)) >= 0:
-            _hold(held, piece[start:end])
-            length += end - start
-            yield Line(offset, length, _whole(held, length), ended=True)
+            data = piece[start:end]
+            length += len(data)
+            if held or length > limits.RESTORE_LINE_BYTES:
+                _hold(held, data)
+                data = _whole(held, length)
+                held.clear()
+            yield Line(offset, length, data, ended=True)
             offset, length, start = offset + length + 1, 0, end + 1
-            held.clear()
         _hold(held, piece[start:])
         length += len(piece) - start
     if length:
@@ -157,7 +160,7 @@ def _content(line: Line, text: str) -> object:
 
 def _surrogates(line: Line) -> list[Edit]:
     """Halves of a character that stand alone: the API refuses the whole conversation for one."""
-    if not _SURROGATE.search(line.data):
+    if b"\\u" not in line.data or not _SURROGATE.search(line.data):
         return []
     return [Edit(line.offset + at, 6, rb"\ufffd") for at in _lone(line.data)]
 
