@@ -42,7 +42,7 @@ def told(slugs: list[str]) -> str:
     """What the owner should know of them."""
     return (
         f"the remote also holds {', '.join(slugs[: limits.LISTED])}: where they were lost, "
-        "`savepoint keys restore FILE` and `savepoint sync` bring them back"
+        "`savepoint bootstrap --remote URL --keys FILE` where there is no store brings them back"
     )
 
 

@@ -28,7 +28,7 @@ def test_init_says_what_the_remote_holds_of_others(cli: Scene, tmp_path: Path) -
     )
     ran = cli.good("init", "--remote", str(remote))
     assert "the remote also holds other-1-00000000" in ran.err
-    assert "keys restore" in ran.err
+    assert "savepoint bootstrap" in ran.err
     assert cli.created()["layer_2_status"] == "PUSHED_TO_GITHUB"
 
 
