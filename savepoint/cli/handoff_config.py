@@ -62,7 +62,10 @@ def command(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Choose the pair of commands that sets a binding, and reads it back. No shell runs them."""
+    """Choose the commands that set a binding and read it back.
+
+    No shell runs them.
+    """
     pair = owner.Pair(_words(to_set), _words(to_read))
     store = place.find(project).store
     chosen = owner.load(store)
@@ -84,7 +87,10 @@ def kind(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Say of which kind a file of guidance is; what was said last comes first."""
+    """Say of which kind a file of guidance is.
+
+    What was said last comes first.
+    """
     if of not in _OF:
         raise UsageError(f"{of} is none of {', '.join(_OF)}")
     if of_kind not in {*trigger.CALLS_FOR, "none"}:
