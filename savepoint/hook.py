@@ -25,9 +25,10 @@ from savepoint.core import limits  # noqa: E402
 from savepoint.core.errors import SavepointError, UsageError  # noqa: E402
 from savepoint.events.serve import Fire, serve, tell  # noqa: E402
 from savepoint.store.journal import printable  # noqa: E402
-from savepoint.store.layout import THREADS, Home, session_key  # noqa: E402
+from savepoint.store.layout import DYNASTY, THREADS, Home, session_key  # noqa: E402
 
 if TYPE_CHECKING:
+    from savepoint.events.serve import Served
     from savepoint.store.layout import Store
 
 SECONDS = {
@@ -82,9 +83,10 @@ def _fire(event: str) -> None:
         told = payload.parse(given)
         request = _request(event, told, home)
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
-        store = serve(fire, request, os.path.expanduser("~"))
-        _greet(event, told, store, request)
-        _warn(event, told, given, store, request)
+        served = serve(fire, request, os.path.expanduser("~"))
+        _greet(event, told, served.store, request)
+        _remember(event, told, served, request)
+        _warn(event, told, given, served.store, request)
     except _AlarmError:
         _tell(home, event, told, "the hook's time has passed; the rest is pending")
     except SavepointError as failure:
@@ -105,8 +107,9 @@ def _greet(event: str, told: Payload, store: Store, request: Request) -> None:
 
     command = os.path.join(os.path.dirname(sys.executable), "savepoint")
     known = command if os.path.isfile(command) else "savepoint"
-    owed = _owed(store, request) if _has_threads(store) else ""
-    _write(1, greeting.output(store, request, told.source, known, owed))
+    owed = _owed(store, request) if _has(store, THREADS) else ""
+    learned = _learned(request, told.source) if _has(store, DYNASTY) else ""
+    _write(1, greeting.output(store, request, told.source, known, owed, learned))
 
 
 def _owed(store: Store, request: Request) -> str:
@@ -124,7 +127,7 @@ def _warn(event: str, told: Payload, given: bytes, store: Store, request: Reques
     """Keep what runs in the session; tell the user what stands in the way of a handoff that was
     asked for.
     """
-    if event != "Stop" or told.agent_id or not _has_threads(store):
+    if event != "Stop" or told.agent_id or not _has(store, THREADS):
         return
     from succession import handoff
 
@@ -136,9 +139,23 @@ def _warn(event: str, told: Payload, given: bytes, store: Store, request: Reques
         _write(1, json.dumps({"systemMessage": text}).encode())
 
 
-def _has_threads(store: Store) -> bool:
-    """Most stores have none, and pay one look."""
-    return os.path.isdir(os.path.join(store.path, THREADS))
+def _learned(request: Request, source: str) -> str:
+    from savepoint.events import memory
+
+    return memory.briefing(request, source)
+
+
+def _remember(event: str, told: Payload, served: Served, request: Request) -> None:
+    """What the turn adds to what is remembered; a subagent's turn is part of its session's."""
+    if event == "Stop" and not told.agent_id and _has(served.store, DYNASTY):
+        from savepoint.events import memory
+
+        memory.after_turn(served.store, request, served.saved)
+
+
+def _has(store: Store, folder: str) -> bool:
+    """Most stores have neither, and pay one look for each."""
+    return os.path.isdir(os.path.join(store.path, folder))
 
 
 def _is_second(request: Request) -> bool:

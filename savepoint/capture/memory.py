@@ -15,7 +15,7 @@ from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import dump
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import THREADS
+from savepoint.store.layout import DYNASTY, THREADS
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from savepoint.core.strict_json import Json
 
-FOLDER = "dynasty"  # of a store
 LOCK = ".lock"
 ENDING = ".bundle"  # of the path that a snapshot gives it, behind the folder's name
 _FIRST = ("log.jsonl", "lineage.md", "archive.jsonl")
@@ -31,7 +30,7 @@ _DEPTH = 3  # names of a path: handoff/<thread>/<N>/receipt.json
 _NOT_KEPT = (LOCK, ".tmp-")  # the lock holds nothing; a temporary is of a process that died
 
 
-def read(store: str, deadline: float, name: str = FOLDER) -> bytes | None:
+def read(store: str, deadline: float, name: str = DYNASTY) -> bytes | None:
     """A folder of the store at that path, as it is between two changes of it; None where there is
     nothing. deadline: of time.monotonic(). Raises BusyError, MalformedError, DiskError.
     """

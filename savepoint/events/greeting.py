@@ -28,13 +28,16 @@ _ANCHORING = ("BLOCKCHAIN_", "QUEUED_FOR_BLOCKCHAIN")
 _FINE = {"PUSHED_TO_GITHUB", "BLOCKCHAIN_VERIFIED"}
 
 
-def output(store: Store, request: Request, source: str, command: str, owed: str = "") -> bytes:
+def output(
+    store: Store, request: Request, source: str, command: str, owed: str = "", learned: str = ""
+) -> bytes:
     """What goes to stdout: one JSON object. command: how `savepoint` is run here; owed: what waits
-    to be taken over, which comes first.
+    to be taken over, which comes first; learned: what is remembered, which comes last.
 
     Raises SavepointError.
     """
-    text = "\n".join(filter(None, (owed, *_facts(store, request, source, command))))
+    parts = (owed, *_facts(store, request, source, command), learned)
+    text = "\n".join(filter(None, parts))
     told = {"hookEventName": "SessionStart", "additionalContext": text[: limits.GREETING_CHARS]}
     return json.dumps({"hookSpecificOutput": told}).encode()
 

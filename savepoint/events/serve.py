@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 
+_NOTHING = "nothing new"
+
+
 class Fire(NamedTuple):
     """An event, as the agent told of it."""
 
@@ -31,8 +34,15 @@ class Fire(NamedTuple):
     started: float  # time.monotonic()
 
 
-def serve(fire: Fire, request: Request, user: str) -> Store:
-    """Serve it; the project's store. user: the user's own folder. Raises SavepointError."""
+class Served(NamedTuple):
+    """What became of an event."""
+
+    store: Store
+    saved: Saved | None  # the savepoint that it made
+
+
+def serve(fire: Fire, request: Request, user: str) -> Served:
+    """Serve it. user: the user's own folder. Raises SavepointError."""
     home = Home(request.home)
     made = begin.ensure(home, request.project, request.now, request.deadline, user)
     if made is not None:
@@ -40,10 +50,10 @@ def serve(fire: Fire, request: Request, user: str) -> Store:
     store = registry.find(home, request.project)
     if fire.event == "SessionStart":
         _begin_session(store, fire, request)
-    said = "nothing new" if _is_idle(store, request) else _save(store, fire, request)
-    if said:
+    saved, said = (None, _NOTHING) if _is_idle(store, request) else _save(store, fire, request)
+    if saved is None:
         _log(store, fire, request, said)
-    return store
+    return Served(store, saved)
 
 
 def tell(home: Home, fire: Fire, project: str, now: int, reason: str) -> None:
@@ -83,8 +93,8 @@ def _begin_session(store: Store, fire: Fire, request: Request) -> None:
         start.start(store, Surroundings(request.environment, request.config_dir))
 
 
-def _save(store: Store, fire: Fire, request: Request) -> str:
-    """Save if it is time; what to log, empty where the savepoint is in the log already."""
+def _save(store: Store, fire: Fire, request: Request) -> tuple[Saved | None, str]:
+    """Save if it is time; and what to log of a fire that saves nothing."""
     from savepoint.capture import window
     from savepoint.events import due
 
@@ -97,7 +107,7 @@ def _save(store: Store, fire: Fire, request: Request) -> str:
         from savepoint import save
 
         save.finish_pending(request)
-    return "" if saved else found.why or "nothing new"
+    return saved, found.why or _NOTHING
 
 
 def _resolved(request: Request) -> Request:

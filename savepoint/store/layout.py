@@ -9,9 +9,8 @@ from savepoint.core.named import NamedTuple
 
 SNAPSHOT_FOLDER = "logs/precompact-saves"
 INDEX_FILE = "logs/precompact-savepoint.jsonl"
-THREADS = (
-    "handoff"  # folder of a store with the log of its threads; name of that log's trusted head
-)
+DYNASTY = "dynasty"  # folder of a store with what is remembered
+THREADS = "handoff"  # of a store: the log of its threads; name of that log's trusted head
 SET_ASIDE = ".damaged-"  # in the name of a repository, or an index, that a repair has replaced
 
 

@@ -7,12 +7,13 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from savepoint.capture.memory import FOLDER, LOCK
+from savepoint.capture.memory import LOCK
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, OutputExistsError
 from savepoint.core.strict_json import parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
+from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
 from succession.dynasty import journal
 from succession.dynasty.constants import FILE_BYTES
@@ -48,7 +49,7 @@ def put_back(store: Store, data: bytes, *, force: bool) -> list[str]:
     DiskError; then nothing is changed.
     """
     wanted = unpack(data)
-    folder = os.path.join(store.path, FOLDER)
+    folder = os.path.join(store.path, DYNASTY)
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), time.monotonic() + limits.LOCK_WAIT_SECONDS):
         journal.recover(folder)

@@ -10,11 +10,12 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from savepoint.capture.memory import FOLDER, LOCK
+from savepoint.capture.memory import LOCK
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
+from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
 from succession.dynasty import journal, meta, seen
 from succession.dynasty.constants import FILE_BYTES
@@ -72,7 +73,7 @@ class Held(NamedTuple):
 
 def folder_of(store: Store) -> str:
     """Where the dynasty of a store is."""
-    return os.path.join(store.path, FOLDER)
+    return os.path.join(store.path, DYNASTY)
 
 
 def is_there(store: Store) -> bool:

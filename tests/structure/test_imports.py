@@ -22,7 +22,7 @@ _ALLOWED = {
     "resurrect": {"save", *_BELOW_SAVE},
     "work": {"save", "gitcmd", *_BELOW_SAVE},
     "anchor_service": {"save", *_BELOW_SAVE},
-    "events": {"work", "save", *_BELOW_SAVE},
+    "events": {"work", "succession", "save", *_BELOW_SAVE},
     "succession": {"capture", "store", "core"},
     "hook": _BELOW_HOOK,
     "cli": {"gitcmd", *_BELOW_HOOK},
