@@ -104,11 +104,12 @@ def create(
     own = _own(at, thread)
     stood = _stood(at, own, savepoint, offline=offline, allow_unverified=allow_unverified)
     transcript = handoff_place.transcript(own.session, at)
+    until = time.monotonic() + limits.STILL_WAIT_SECONDS
     with log.opened(at.store, _deadline()) as held:
         creating.refuse_settled(held.ledger, held.ledger.threads[own.id])
         _draw(at, held, own, stood)
         own = held.ledger.threads[own.id]
-        reasons = boundary.in_flight(at.store, own, transcript)
+        reasons = boundary.in_flight(at.store, own, transcript, until)
         now = int(time.time())
         made = creating.create(held, stood.author, now, own, stood.standing, reasons)
         heir = held.ledger.threads[made.receipt.successor]

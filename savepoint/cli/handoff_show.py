@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,7 +82,8 @@ def ready(
     own = handoff_place.chosen(known, at.project, thread)
     create.refuse_settled(known, own)
     transcript = handoff_place.transcript(own.session, at)
-    found = boundary.reasons(at.store, known, own, transcript)
+    until = time.monotonic() + limits.STILL_WAIT_SECONDS
+    found = boundary.reasons(at.store, known, own, transcript, until)
     if as_json:
         reasons: list[Json] = [dict(one._asdict()) for one in found]
         terminal.document({"thread": own.id, "ready": not found, "reasons": reasons})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
@@ -16,19 +17,30 @@ if TYPE_CHECKING:
     from succession.handoff.ledger import Ledger, Thread
 
 
-def reasons(store: Store, ledger: Ledger, thread: Thread, transcript: str | None) -> list[Reason]:
+def reasons(
+    store: Store, ledger: Ledger, thread: Thread, transcript: str | None, until: float = 0.0
+) -> list[Reason]:
     """Everything that is in the way, each with its evidence; empty: the thread may be handed off.
 
-    transcript: of the thread's session, as it is now; None: there is none. Raises DiskError.
+    transcript: of the thread's session, as it is now; None: there is none. until: as `in_flight`
+    has it. Raises DiskError.
+    """
+    return [*in_flight(store, thread, transcript, until), *reconciled(ledger, thread)]
+
+
+def in_flight(
+    store: Store, thread: Thread, transcript: str | None, until: float = 0.0
+) -> list[Reason]:
+    """As `reasons`, without the ledger: what passes by itself when the agent comes to rest.
+
+    until: of time.monotonic(); so long the agent is given to write down the call that runs us,
+    which it does late (claude-code#15812).
     """
     found = _of_session(store, thread, transcript)
-    found += _of_actions(thread)
-    return [*found, *reconciled(ledger, thread)]
-
-
-def in_flight(store: Store, thread: Thread, transcript: str | None) -> list[Reason]:
-    """As `reasons`, without the ledger: what passes by itself when the agent comes to rest."""
-    return [*_of_session(store, thread, transcript), *_of_actions(thread)]
+    while any(one.what == "mid-turn" for one in found) and time.monotonic() < until:
+        time.sleep(limits.STILL_SECONDS)
+        found = _of_session(store, thread, transcript)
+    return [*found, *_of_actions(thread)]
 
 
 def reconciled(ledger: Ledger, thread: Thread) -> list[Reason]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -247,6 +249,24 @@ def test_never_mid_turn(idle: tuple[Threads, str, Path]) -> None:
     threads, thread, transcript = idle
     transcript.write_bytes(user("do it"))
     assert [one.what for one in _reasons(threads, thread, transcript)] == ["mid-turn"]
+
+
+def test_the_call_that_runs_it_may_be_written_down_late(idle: tuple[Threads, str, Path]) -> None:
+    threads, thread, transcript = idle
+    transcript.write_bytes(user("hand off"))
+    own = threads.ledger.threads[thread]
+
+    def late() -> None:
+        with transcript.open("ab") as file:
+            file.write(agent(call("1", command=CREATE)))
+
+    timer = threading.Timer(0.3, late)
+    timer.start()
+    try:
+        until = time.monotonic() + 20
+        assert boundary.in_flight(threads.store, own, str(transcript), until) == []
+    finally:
+        timer.join()
 
 
 def test_never_in_an_evaluation_that_fixed_its_guidance(idle: tuple[Threads, str, Path]) -> None:
