@@ -1,5 +1,5 @@
-"""A process of its own for the dynasty: `python -I turn.py start|run HOME PROJECT` prints what a
-session is told, or runs a succession without a savepoint that covers what was before.
+"""A process of its own that runs a succession, without a savepoint that covers what was before:
+`python -I turn.py HOME PROJECT`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from succession import dynasty  # noqa: E402  # as above
 _SECONDS = 60.0
 
 
-def main(act: str, home: str, project: str) -> None:
+def main(home: str, project: str) -> None:
     """The program."""
     request = Request(
         home=home,
@@ -31,10 +31,7 @@ def main(act: str, home: str, project: str) -> None:
         deadline=time.monotonic() + _SECONDS,
         environment=dict(os.environ),
     )
-    if act == "run":
-        dynasty.run(request, None, "measured")
-    else:
-        print(dynasty.at_start(request, "startup"))
+    dynasty.run(request, None, "measured")
 
 
 if __name__ == "__main__":

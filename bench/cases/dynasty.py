@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bench import turn
 from bench.measure import Series
@@ -16,11 +16,8 @@ from succession.dynasty.constants import DAY_ENTRY_LIMIT
 from succession.dynasty.keep import LINEAGE
 
 if TYPE_CHECKING:
-    from bench.measure import Command
     from bench.scale import Scale
-    from bench.world import Home, Transcript, World
-
-_BRIEFING = b"# Briefing"
+    from bench.world import World
 
 
 def succession(world: World, scale: Scale) -> list[Row]:
@@ -33,37 +30,23 @@ def succession(world: World, scale: Scale) -> list[Row]:
     reigns.pass_on(scale.lineage)
     folder = reigns.write(home)
     shutil.copytree(folder, f"{folder}.as-it-was")
-    start = _start(world, home, session)
-    passing = world.python(turn.__file__, "run", home.path, world.project)
+    start = home.fire("SessionStart", session, source="startup")
+    if b"# Briefing" not in start.output():
+        raise SystemExit("bench: error: the session is not told what the dynasty remembers")
+    passing = world.python(turn.__file__, home.path, world.project)
     series = Series()
     for round_of in series.rounds(scale.rounds):
         shutil.rmtree(folder)
         shutil.copytree(f"{folder}.as-it-was", folder)
         settle(scale.rest, home)
         round_of.add("bare", world.python("-c", "pass").seconds())
-        round_of.add("start", start.command.seconds())
+        round_of.add("start", start.seconds())
         before = os.path.getsize(os.path.join(folder, LINEAGE))
         round_of.add("passing", passing.seconds())
         if os.path.getsize(os.path.join(folder, LINEAGE)) == before:
             raise SystemExit("bench: error: nothing was passed on")
     name = f"{DAY_ENTRY_LIMIT} entries in Day, Dusk full, {scale.lineage:,} in the lineage"
     return [
-        bound(f"{start.what}, {name}", series, "start", "bare", START, 4),
+        bound(f"SessionStart, {name}", series, "start", "bare", START, 4),
         bound(f"succession without its savepoint, {name}", series, "passing", "bare", START, 8),
     ]
-
-
-class _Start(NamedTuple):
-    what: str
-    command: Command
-
-
-def _start(world: World, home: Home, session: Transcript) -> _Start:
-    """The hook, if it tells the briefing; else only what makes it, in a process of its own."""
-    fire = home.fire("SessionStart", session, source="startup")
-    if _BRIEFING in fire.output():
-        return _Start("SessionStart", fire)
-    own = world.python(turn.__file__, "start", home.path, world.project)
-    if _BRIEFING not in own.output():
-        raise SystemExit("bench: error: there is no briefing")
-    return _Start("what SessionStart is to tell and the hook does not yet, by itself", own)
