@@ -120,15 +120,17 @@ def _heads(store: Store, seen: Survey) -> Iterator[Item]:
 
 
 def _caches(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterator[Item]:
-    """Caches of sessions are never evidence: every save ignores what does not fit the index."""
+    """Caches of sessions are never evidence: every save ignores what does not fit the index. What
+    else is kept of a session (`<key>.guidance.json` …) is no cache of the index.
+    """
     known = {one.hash for index in indexes.values() for one, _ in index.records}
     for path in seen.files:
-        if not path.startswith("sessions/") or not path.endswith(".json"):
+        if not path.startswith("sessions/") or not path.endswith(".json") or path.count(".") > 1:
             continue
         cache = _document(os.path.join(store.path, path), limits.SESSION_CACHE_BYTES)
         if isinstance(cache, Lack):
             yield note(f"{path} {cache.reason}; it is rebuilt")
-        elif not path.endswith(".guidance.json") and cache.get("record") not in known:
+        elif cache.get("record") not in known:
             yield note(f"{path} does not fit the index; it is ignored and rebuilt")
 
 

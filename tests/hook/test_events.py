@@ -308,3 +308,15 @@ def test_plugin_and_settings_are_one_savepoint_and_one_greeting(scene: Scene) ->
     assert scene.fire(event="SessionStart", env=plugin).is_quiet
     assert scene.fire(event="SessionStart").is_allowed("SessionStart")
     assert len(scene.saves()) == 1
+
+
+def test_what_events_keep_of_a_session_is_nothing_left_over(scene: Scene) -> None:
+    """fsck called guidance, the alarm and the context of a session caches that do not fit."""
+    payload = scene.payload(event="SessionStart", source="startup")
+    greeting(scene.fire(event="SessionStart", payload=payload))
+    answer(scene, LIMIT)
+    assert scene.fire(event="Stop").is_quiet
+    kept = {one.name.split(".", 1)[1] for one in scene.home.glob("stores/*/sessions/*")}
+    assert {"guidance.json", "alarm.json"} <= kept
+    scene.settle()
+    assert [one.detail for one in scene.fsck().items if "sessions/" in one.detail] == []
