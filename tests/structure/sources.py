@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +32,9 @@ class Source(NamedTuple):
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
+@functools.cache
 def sources() -> list[Source]:
-    """Every module of the packages."""
+    """Every module of the packages, parsed once a process."""
     files = [file for package in PACKAGES for file in sorted((PROJECT / package).rglob("*.py"))]
     return [
         Source.of(file.relative_to(PROJECT).as_posix(), file.read_text(encoding="utf-8"))
@@ -40,12 +42,18 @@ def sources() -> list[Source]:
     ]
 
 
+@functools.lru_cache(maxsize=1024)  # trees compare by identity
+def walked(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a module: as `ast.walk`, once a tree."""
+    return tuple(ast.walk(tree))
+
+
 def imported(source: Source) -> Iterator[tuple[int, str]]:
     """Line and dotted name of each import, wherever it stands, under TYPE_CHECKING too.
 
     `from a.b import c` gives `a.b.c`: c may be a module.
     """
-    for node in ast.walk(source.tree):
+    for node in walked(source.tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.structure.sources import Source, imported, sources
+from tests.structure.sources import Source, imported, sources, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def writes(source: Source) -> list[str]:
     ]
     found += [
         (call.lineno, ast.unparse(call.func))
-        for call in ast.walk(source.tree)
+        for call in walked(source.tree)
         if isinstance(call, ast.Call) and (_opens_to_write(call) or _is_path_write(call))
     ]
     return _report(source, found, "changes files: that is for store/durable.py alone")
@@ -100,7 +100,7 @@ def acts_as_a_program(source: Source) -> list[str]:
     found = [(line, name) for line, name in _mentioned(source) if name in names]
     found += [
         (node.lineno, node.id)
-        for node in ast.walk(source.tree)
+        for node in walked(source.tree)
         if isinstance(node, ast.Name) and node.id in _NAMES_OF_PROGRAMS
     ]
     return _report(source, found, "is for hook.py and cli/, which pass values down")
@@ -109,7 +109,7 @@ def acts_as_a_program(source: Source) -> list[str]:
 def _mentioned(source: Source) -> Iterator[tuple[int, str]]:
     """Line and name of each `module.member` that is used or imported."""
     yield from imported(source)
-    for node in ast.walk(source.tree):
+    for node in walked(source.tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield node.lineno, f"{node.value.id}.{node.attr}"
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.structure.sources import PACKAGES, Source, imported, sources
+from tests.structure.sources import PACKAGES, Source, imported, sources, walked
 
 # What each unit may import, and itself. A unit is a package or module directly below `savepoint`,
 # or one of the other packages as a whole. gitcmd, the one way to run git, is a leaf at the side.
@@ -67,7 +67,7 @@ def effects_in_core(source: Source) -> list[str]:
     found = [(line, name) for line, name in names if name.partition(".")[0] in _BANNED_IN_CORE]
     found += [
         (node.lineno, node.func.id)
-        for node in ast.walk(source.tree)
+        for node in walked(source.tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in _BANNED_CALLS_IN_CORE

@@ -9,7 +9,7 @@ import ast
 import statistics
 from typing import TYPE_CHECKING
 
-from tests.structure.sources import Source, sources
+from tests.structure.sources import Source, sources, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _functions(source: Source) -> Iterator[_Function]:
-    return (node for node in ast.walk(source.tree) if isinstance(node, _Function))
+    return (node for node in walked(source.tree) if isinstance(node, _Function))
 
 
 def _length(function: _Function) -> int:
