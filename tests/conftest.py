@@ -146,7 +146,7 @@ def validator_program() -> Path:
 
 def _works(*command: str) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
+        return subprocess.run(command, capture_output=True, check=False, timeout=90).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 

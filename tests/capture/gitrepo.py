@@ -47,7 +47,7 @@ class Repo(NamedTuple):
     def git(self, *args: str) -> str:
         """Run git in it; its output without the last LF."""
         done = subprocess.run(
-            ["git", *args], cwd=self.path, check=True, capture_output=True, text=True, timeout=30
+            ["git", *args], cwd=self.path, check=True, capture_output=True, text=True, timeout=180
         )
         return done.stdout.removesuffix("\n")
 

@@ -233,7 +233,7 @@ def test_keys_by_content(tmp_path: Path) -> None:
     for kind in ("rsa", "ed25519"):
         file = tmp_path / kind
         command = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(file)]
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        subprocess.run(command, check=True, capture_output=True, timeout=180)
         made.append(file.read_bytes())
     made += [
         b"-----BEGIN PRIVATE KEY-----\nMC4CAQAw",

@@ -438,7 +438,7 @@ def test_git_that_was_done_long_ago_is_still_heard(
         for running in pending._running.values():
             os.waitid(os.P_PID, running._pid, os.WEXITED | os.WNOWAIT)
         time.sleep(0.7)
-        found = pending.collect(time.monotonic() + 10, Exclusion(str(repo.path)))
+        found = pending.collect(time.monotonic() + 120, Exclusion(str(repo.path)))
     assert contents(found) == {("working", "a"): b"changed"}
 
 
@@ -512,8 +512,8 @@ def test_ignored(repo: Repo, tmp_path: Path) -> None:
     paths = [str(repo.path / name) for name in names]
     paths += [str(tmp_path / "other/plain"), str(tmp_path / "outside.log"), "/", ""]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored(paths).answer(time.monotonic() + 10)
-        again = pending.ignored(paths).answer(time.monotonic() + 10)
+        found = pending.ignored(paths).answer(time.monotonic() + 120)
+        again = pending.ignored(paths).answer(time.monotonic() + 120)
     excluded = [repo.path / "x.log", repo.path / "build/y", repo.path / "gone.log"]
     excluded.append(tmp_path / "other/plain")
     assert found == {str(path): "excluded by .gitignore" for path in excluded}
@@ -528,7 +528,7 @@ def test_ignored_through_a_link(repo: Repo, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored([str(repo.path / "link/x.log")]).answer(time.monotonic() + 10)
+        found = pending.ignored([str(repo.path / "link/x.log")]).answer(time.monotonic() + 120)
     assert set(found) == {str(repo.path / "folder/x.log")}
 
 
@@ -541,9 +541,9 @@ def test_ignored_beside_paths_that_git_cannot_judge(repo: Repo, tmp_path: Path) 
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
         paths = [str(repo.path / name) for name in names]
-        found = pending.ignored(paths).answer(time.monotonic() + 10)
+        found = pending.ignored(paths).answer(time.monotonic() + 120)
         many = [str(repo.path / f"module/{number}") for number in range(20)]
-        undecided = pending.ignored(many).answer(time.monotonic() + 10)
+        undecided = pending.ignored(many).answer(time.monotonic() + 120)
     told = {name: found.get(path, "") for name, path in zip(names, paths, strict=True)}
     excluded = {name for name, reason in told.items() if reason == "excluded by .gitignore"}
     assert excluded == {"1.log", "2.log", "3.log"}

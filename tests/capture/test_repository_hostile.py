@@ -132,7 +132,7 @@ def change_everything(repo: Repo) -> None:
 )
 def test_the_canary_sings_for_ordinary_git(repo: Repo, canary: Path, command: list[str]) -> None:
     change_everything(repo)
-    subprocess.run(["git", *command], cwd=repo.path, capture_output=True, check=False, timeout=30)
+    subprocess.run(["git", *command], cwd=repo.path, capture_output=True, check=False, timeout=180)
     assert marks(canary)
 
 
@@ -146,7 +146,7 @@ def test_overrides_by_option_do_not_silence_it(repo: Repo, canary: Path) -> None
         cwd=repo.path,
         capture_output=True,
         check=False,
-        timeout=30,
+        timeout=180,
     )
     assert marks(canary)
 
@@ -196,7 +196,7 @@ def test_asking_for_ignored_files_runs_nothing(repo: Repo, canary: Path, tmp_pat
     scratch.mkdir()
     paths = [str(repo.path / name) for name in ("a", "new.plain", "module/a", "module/new")]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        assert pending.ignored(paths).answer(time.monotonic() + 10) == {}
+        assert pending.ignored(paths).answer(time.monotonic() + 120) == {}
     assert marks(canary) == ""
     assert fingerprint(repo.path) == before
 
@@ -254,7 +254,7 @@ def test_such_a_promisor_is_dangerous(tmp_path: Path, canary: Path) -> None:
         input=oid.encode(),
         capture_output=True,
         check=False,
-        timeout=30,
+        timeout=180,
     )
     assert marks(canary)
 

@@ -63,5 +63,5 @@ class Screen:
         return picture
 
     def _run(self, *words: str) -> str:
-        done = subprocess.run([*self._tmux, *words], capture_output=True, check=True, timeout=30)
+        done = subprocess.run([*self._tmux, *words], capture_output=True, check=True, timeout=180)
         return done.stdout.decode()

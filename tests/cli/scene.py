@@ -168,7 +168,7 @@ def program(
         input=stdin,
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
 
 
@@ -179,7 +179,7 @@ def without_privileges(*arguments: str, cwd: Path) -> subprocess.CompletedProces
         cwd=cwd,
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
 
 

@@ -47,7 +47,7 @@ def test_a_second_time_changes_nothing(bare: Scene) -> None:
 
 def test_many_at_once_make_one_store(bare: Scene) -> None:
     running = [start("init", cwd=bare.project) for _ in range(6)]
-    told = [one.communicate(timeout=50)[1] for one in running]
+    told = [one.communicate(timeout=180)[1] for one in running]
     assert [one.returncode for one in running] == [0] * 6, told
     assert len(_stores(bare)) == 1
 

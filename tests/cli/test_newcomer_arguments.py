@@ -116,7 +116,7 @@ def test_a_home_that_is_not_absolute_is_2(
         input=b"{}",
         capture_output=True,
         check=True,
-        timeout=50,
+        timeout=180,
     )
     assert (ran_hook.stdout, ran_hook.stderr.count(b"\n")) == (b"", 1)
     assert home.encode() in ran_hook.stderr
@@ -151,6 +151,6 @@ def test_an_interrupt_while_commands_are_imported_is_no_traceback(tmp_path: Path
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{PROJECT}"},
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")

@@ -68,7 +68,7 @@ def _hook(cli: Scene) -> subprocess.CompletedProcess[bytes]:
         input=json.dumps({**told, "trigger": "manual"}).encode(),
         capture_output=True,
         check=True,
-        timeout=50,
+        timeout=180,
     )
 
 

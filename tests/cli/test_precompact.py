@@ -35,7 +35,7 @@ def skill(
         input=stdin,
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
 
 

@@ -50,7 +50,7 @@ def _push(cli: Scene) -> None:
     """As the worker does it."""
     store = cli.paths.store
     env = surroundings.for_children(os.environ)
-    repo = Repository.of(store, env, time.monotonic() + 30)
+    repo = Repository.of(store, env, time.monotonic() + 120)
     remote = Remote.of(repo, remote_url.parse(str(_remote(cli).path), "/"))
     assert push.push(remote, cli.paths, lambda _done, _all: None)
 

@@ -50,7 +50,7 @@ def fire(scene: Scene) -> None:
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=180,
     )
     assert (ran.stdout, ran.stderr) == (b"", b"")
 

@@ -81,7 +81,7 @@ def read_only(folder: Path) -> Iterator[None]:
 def _unmount(folder: Path) -> None:
     """As soon as nobody uses it any more: a worker may still be at work in it."""
     for _ in range(200):
-        done = subprocess.run(["umount", str(folder)], capture_output=True, check=False, timeout=30)
+        done = subprocess.run(["umount", str(folder)], capture_output=True, check=False, timeout=90)
         if done.returncode == 0:
             return
         time.sleep(0.1)
@@ -89,4 +89,4 @@ def _unmount(folder: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=90)

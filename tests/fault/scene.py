@@ -210,7 +210,7 @@ class Scene(NamedTuple):
     def git(self, *args: str) -> str:
         """Run git in the project as the user does."""
         done = subprocess.run(
-            ["git", *args], cwd=self.project, check=True, capture_output=True, text=True, timeout=20
+            ["git", *args], cwd=self.project, check=True, capture_output=True, text=True, timeout=90
         )
         return done.stdout.removesuffix("\n")
 

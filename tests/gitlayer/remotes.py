@@ -152,7 +152,7 @@ def git(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> st
 def is_gone(pid: int) -> bool:
     """Has that process ended, or does it soon? One that init has not reaped has."""
     stat = Path(f"/proc/{pid}/stat")
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         try:
             if stat.read_text().rpartition(")")[2].split()[0] == "Z":

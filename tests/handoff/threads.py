@@ -66,7 +66,7 @@ class Threads:
         return found
 
     def held(self) -> AbstractContextManager[Log]:
-        return log.opened(self.store, time.monotonic() + 20, make_it=True)
+        return log.opened(self.store, time.monotonic() + 120, make_it=True)
 
     def add(self, kind: str, thread: str, **body: Json) -> Entry:
         with self.held() as held:

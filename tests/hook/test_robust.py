@@ -82,7 +82,7 @@ def test_a_transcript_that_is_flushed_late_is_waited_for(scene: Scene) -> None:
     time.sleep(0.1)
     with scene.transcript().open("ab") as file:
         file.write(b'{"type":"user","sessionId":"x","message":{"content":"LATE"}}\n')
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=180) == 0
     assert b"LATE" in (scene.conversation() or b"")
 
 
@@ -124,7 +124,7 @@ def test_a_gigabyte_on_stdin(scene: Scene) -> None:
         env=scene.environment(),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert scene.damage() == []
@@ -189,7 +189,7 @@ def test_a_home_that_cannot_be_made(tmp_path: Path, event: str) -> None:
 
 def test_fires_during_a_save_and_after_a_killed_one(scene: Scene) -> None:
     stopped = scene.start()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not scene.pending() and not scene.saves() and time.monotonic() < end:
         time.sleep(0.001)
     stopped.send_signal(signal.SIGSTOP)

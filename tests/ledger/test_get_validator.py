@@ -38,7 +38,7 @@ class Machine(NamedTuple):
             env={"PATH": str(self.programs), **environment},
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=180,
             check=False,
         )
 
@@ -118,7 +118,7 @@ def test_the_real_one_is_new_enough(validator_program: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=180,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

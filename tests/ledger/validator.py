@@ -62,7 +62,7 @@ class Validator:
         """SIGKILL, as a power cut would."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=180)
             self._process = None
 
     def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401  # JSON

@@ -47,5 +47,5 @@ def program_toolchain() -> dict[str, str]:
 def _is_version(program: str, version: str) -> bool:
     if not os.access(program, os.X_OK):
         return False
-    told = subprocess.run([program, "--version"], capture_output=True, check=True, timeout=20)
+    told = subprocess.run([program, "--version"], capture_output=True, check=True, timeout=180)
     return told.stdout.split()[1] == version.encode()

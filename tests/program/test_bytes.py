@@ -60,7 +60,7 @@ def test_committed_bytes_are_what_the_source_gives(program_toolchain: dict[str, 
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "savepoint_anchor.so: OK\n"

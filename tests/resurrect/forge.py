@@ -70,7 +70,7 @@ def savepoint(paths: InstancePaths, change: Change) -> Record:
     change(document)
     session = str(before.body["session_id"])
     draft = Draft(paths.slug, session, "manual", before.origin(), document)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     done = acknowledge.acknowledge(paths, keyring.authority(paths), draft, until, lambda *_: None)
     commit.commit(paths, dict(os.environ), until)
     return done.record

@@ -310,12 +310,12 @@ def test_a_file_that_a_terminal_would_obey_comes_back_by_its_name(saved: Scene) 
 
 def test_a_rolled_back_remote_is_refused(saved: Scene, tmp_path: Path) -> None:
     remote = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True, timeout=30)
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True, timeout=180)
     saved.good("config", "remote", str(remote))
     saved.good("sync")
     ref = remote / f"refs/heads/savepoints/{paths_of(saved).slug}"
     git = ["git", "--git-dir", str(remote), "rev-parse", f"{ref.relative_to(remote)}~1"]
-    older = subprocess.run(git, check=True, capture_output=True, timeout=30).stdout
+    older = subprocess.run(git, check=True, capture_output=True, timeout=180).stdout
     ref.write_bytes(older)
     ran = refused(saved)
     assert (ran.code, "step 3, Fetch from GitHub: VERIFY-1" in ran.err) == (22, True)
@@ -482,7 +482,7 @@ def test_no_space_is_40_and_nothing_is_born(saved: Scene) -> None:
         cwd=saved.project,
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
     assert ran.returncode == 40, ran.stderr
     assert everything(saved) == before

@@ -72,7 +72,7 @@ class Machine:
 
 
 def git(*args: str) -> str:
-    done = subprocess.run(["git", *args], check=True, capture_output=True, timeout=50)
+    done = subprocess.run(["git", *args], check=True, capture_output=True, timeout=180)
     return done.stdout.decode()
 
 

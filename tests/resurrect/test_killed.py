@@ -50,7 +50,7 @@ def run(scene: Scene, number: int, *arguments: str) -> subprocess.CompletedProce
         cwd=scene.project,
         capture_output=True,
         check=False,
-        timeout=50,
+        timeout=180,
     )
 
 

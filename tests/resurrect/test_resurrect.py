@@ -287,7 +287,7 @@ def test_the_record_says_what_was_not_verified(saved: Scene) -> None:
 def test_two_at_once_get_two_numbers(saved: Scene) -> None:
     asked = ("resurrect", "--json", "--instance", "Gabriel #215")
     running = [start(*asked, cwd=saved.project) for _ in range(2)]
-    ended = [one.communicate(timeout=50) for one in running]
+    ended = [one.communicate(timeout=180) for one in running]
     assert [one.returncode for one in running] == [0, 0], ended
     born = {json.loads(out)["instance"] for out, _ in ended}
     assert born == {"Gabriel #216", "Gabriel #217"}

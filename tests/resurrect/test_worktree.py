@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def git(folder: Path, *args: str) -> str:
     done = subprocess.run(
-        ["git", "-C", str(folder), *args], check=True, capture_output=True, timeout=30
+        ["git", "-C", str(folder), *args], check=True, capture_output=True, timeout=180
     )
     return done.stdout.decode()
 

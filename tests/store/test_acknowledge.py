@@ -41,7 +41,7 @@ class Place:
             transcript=str(self.transcript),
             trigger="manual",
             now=1_800_000_000,
-            deadline=time.monotonic() + 10,
+            deadline=time.monotonic() + 120,
             environment={},
             even_if_unchanged=True,
         )
@@ -73,7 +73,7 @@ def test_a_save_on_a_forked_index_does_not_cover_the_fork(place: Place) -> None:
     assert place.verdict() is Verdict.ROLLED_BACK
     assert place.save() == 4
     assert place.verdict() is Verdict.ROLLED_BACK
-    repair.repair(place.paths.store, 1_800_000_001, time.monotonic() + 10)
+    repair.repair(place.paths.store, 1_800_000_001, time.monotonic() + 120)
     assert place.verdict() is Verdict.VERIFIED
 
 

@@ -29,7 +29,7 @@ def _tracked() -> dict[str, str]:
     """Path → text of every tracked file; what is not UTF-8 is no text that names anything."""
     command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
     listed = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, check=True, timeout=30
+        command, cwd=PROJECT, capture_output=True, check=True, timeout=180
     ).stdout
     files = [PROJECT / name for name in listed.decode().split("\0") if name]
     return {

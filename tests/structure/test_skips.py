@@ -67,7 +67,7 @@ def _run(suite: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.counted_skips", "--rootdir", str(suite)]
     command += ["-c", "/dev/null", "-p", "no:cacheprovider", *options, str(suite / "tests")]
     return subprocess.run(
-        command, cwd=conftest.PROJECT, capture_output=True, text=True, check=False, timeout=50
+        command, cwd=conftest.PROJECT, capture_output=True, text=True, check=False, timeout=180
     )
 
 

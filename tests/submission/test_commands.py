@@ -364,7 +364,7 @@ def test_the_worker_imports_no_ledger_before_a_job_is_due(cli: Scene) -> None:
     root = Path(__file__).resolve().parents[2]
     env = {**os.environ, "PYTHONPATH": str(root)}
     ran = subprocess.run(
-        [sys.executable, "-c", program], env=env, check=True, capture_output=True, timeout=30
+        [sys.executable, "-c", program], env=env, check=True, capture_output=True, timeout=180
     )
     assert ran.stdout == b"[]\n"
 

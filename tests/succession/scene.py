@@ -100,7 +100,7 @@ class Scene:
             transcript=str(self.project.transcript(session)),
             trigger="stop",
             now=self.now,
-            deadline=time.monotonic() + 20,
+            deadline=time.monotonic() + 120,
             environment={"PATH": os.environ["PATH"], "HOME": str(self.project.user)},
         )
 
@@ -157,7 +157,7 @@ class Scene:
 
     def opened(self) -> AbstractContextManager[Held]:
         """The dynasty under its lock."""
-        return keep.opened(self.store, self.branch, self.now, time.monotonic() + 20, whole=True)
+        return keep.opened(self.store, self.branch, self.now, time.monotonic() + 120, whole=True)
 
     def held(self) -> Held:
         """The dynasty as it is."""

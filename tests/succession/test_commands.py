@@ -22,7 +22,7 @@ def cli(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Scene:
     project = tmp_path / "project"
     project.mkdir()
     for command in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "first")):
-        subprocess.run(["git", *command], cwd=project, check=True, timeout=20)
+        subprocess.run(["git", *command], cwd=project, check=True, timeout=180)
     scene = Scene(project, capsysbinary)
     scene.good("init", "--instance", "Gabriel #215")
     scene.say("hello", "world")

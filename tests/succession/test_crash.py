@@ -26,7 +26,7 @@ sys.path.insert(0, {str(PROJECT)!r})
 from savepoint.capture.request import Request
 from succession.dynasty import running
 home, project, now = sys.argv[1:]
-running.run(Request(home, project, project, home, "", "", "manual", int(now), time.monotonic() + 20,
+running.run(Request(home, project, project, home, "", "", "manual", int(now), time.monotonic() + 90,
                     {{"PATH": os.environ["PATH"]}}), None, "manual trigger", dry=False)
 """
 

@@ -227,7 +227,7 @@ def test_bundle_and_back(scene: Scene) -> None:
     scene.record("A decision", "because")
     scene.run()
     before = scene.files()
-    data = memory.read(scene.store.path, time.monotonic() + 10)
+    data = memory.read(scene.store.path, time.monotonic() + 120)
     assert data is not None
     assert bundle.unpack(data) == before
     assert list(bundle.unpack(data))[:1] == ["archive.jsonl"]
@@ -251,7 +251,7 @@ def test_a_bundle_of_a_moment_between_is_that_of_after(
         patch.setattr(journal, "_finish", lambda *_: (_ for _ in ()).throw(_Killed()))
         with pytest.raises(_Killed):
             scene.run()
-    data = memory.read(scene.store.path, time.monotonic() + 10)
+    data = memory.read(scene.store.path, time.monotonic() + 120)
     assert data is not None
     assert scene.state.meta.current == 2, "who reads finishes it"
     assert bundle.unpack(data) == scene.files()

@@ -35,7 +35,7 @@ def _push() -> Push:
 
 
 def _soon() -> float:
-    return time.monotonic() + 30
+    return time.monotonic() + 120
 
 
 # commit

@@ -92,7 +92,7 @@ def test_a_worker_that_is_told_to_end_ends_its_git(it: Pushing, tmp_path: Path) 
 
 
 def _wait_for(mark: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not (mark.exists() and mark.read_text().endswith("\n")):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -172,7 +172,7 @@ def test_killed_at_any_step_each_savepoint_is_pushed_once(
 def _settle(it: Pushing) -> None:
     """A git that outlived its worker has made the next attempt fail; the one after is due soon."""
     store = it.layer.paths.store
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while scene.owed(store) and time.monotonic() < end:
         time.sleep(0.2)
         scene.work_once(store)
@@ -237,7 +237,7 @@ def test_a_remote_that_comes_back_is_pushed_to(it: Pushing, tmp_path: Path) -> N
     it.saved(1)
     it.bare.path.rename(tmp_path / "unplugged.git")
     process = scene.start(it.layer.paths.store)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not outbox.attempts(it.layer.paths.store, [Job("push", it.slug, None, 0)])[0]:
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -319,7 +319,7 @@ def _end_worker(it: Pushing) -> None:
                 continue
             if b"savepoint.cli.work" in line and home in line:
                 os.kill(int(process.name), signal.SIGTERM)
-    with Lock(it.layer.paths.store.worker_lock, time.monotonic() + 30):
+    with Lock(it.layer.paths.store.worker_lock, time.monotonic() + 120):
         return
 
 
@@ -342,7 +342,7 @@ def test_a_project_s_savepoint_reaches_the_remote(
 ) -> None:
     monkeypatch.setattr("savepoint.work.start.start", _START)
     made = work.scene.created()
-    status, _ = push_wait.wait_for_push(work.paths, made["seq"], around(), time.monotonic() + 30)
+    status, _ = push_wait.wait_for_push(work.paths, made["seq"], around(), time.monotonic() + 120)
     assert status == layer2.PUSHED
     work.check_pushed(made["seq"])
     head = trusted.load(work.paths)
