@@ -54,7 +54,8 @@ def bring(
         durable.replace(paths.bootstrap, data)
     brought = Brought(paths, tip, found.records)
     if os.path.exists(os.path.join(remote.repo.path, "shallow")):
-        border.save(paths, (brought.newest or found.last).seq)
+        newest = (brought.newest or found.last).seq
+        durable.replace(paths.border, border.to_bytes(newest))
     head = seen or trusted.first(0, "0" * 64, recreated=False)
     trusted.make_folder(paths)
     head.raised(found.last.seq, found.last.hash)._replace(remote_tip=tip).save(paths)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
 from savepoint.core.strict_json import dump, parse_canonical
-from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -32,6 +31,6 @@ def load(paths: InstancePaths) -> int:
     return int(str(value["seq"]))
 
 
-def save(paths: InstancePaths, seq: int) -> None:
-    """Raises DiskError."""
-    durable.replace(paths.border, dump({"v": 1, "seq": seq}) + b"\n")
+def to_bytes(seq: int) -> bytes:
+    """The note that `load` reads. Who fetches writes it: `fsck` reads, and imports nothing else."""
+    return dump({"v": 1, "seq": seq}) + b"\n"

@@ -311,7 +311,7 @@ def test_plugin_and_settings_are_one_savepoint_and_one_greeting(scene: Scene) ->
 
 
 def test_what_events_keep_of_a_session_is_nothing_left_over(scene: Scene) -> None:
-    """fsck called guidance, the alarm and the context of a session caches that do not fit."""
+    """`fsck` called guidance, the alarm and the context of a session caches that do not fit."""
     payload = scene.payload(event="SessionStart", source="startup")
     greeting(scene.fire(event="SessionStart", payload=payload))
     answer(scene, LIMIT)

@@ -469,7 +469,16 @@ def test_fsck_and_the_rules_import_nothing_that_writes() -> None:
     assert set(result.stdout.split()) == {
         f"savepoint.store.{name}"
         for name in (
-            *("contents", "evidence", "examine", "files", "fsck", "housekeeping", "items"),
+            *(
+                "border",
+                "contents",
+                "evidence",
+                "examine",
+                "files",
+                "fsck",
+                "housekeeping",
+                "items",
+            ),
             *("key_items", "layout", "survey"),
         )
     }
