@@ -76,7 +76,7 @@ def test_a_hundred_creates_of_different_sessions_are_a_hundred_savepoints(scene:
     assert {code for code, _ in ended} <= {0, 11}
     for number in busy:  # on a slow machine, or where others use it
         assert scene.create(number).code == 0, "its hint: try again in a moment"
-    _assert_one_each(scene, said, twice=0)
+    _assert_one_each(scene, said, twice=len(busy))  # others finished what it had left
 
 
 @pytest.mark.timeout(240)
