@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
+from savepoint.store import fsck, savepoints
 from tests.fault import sweep
 from tests.fault.scene import Scene, record, session_id
 
@@ -348,10 +349,13 @@ def test_the_agent_entered_a_worktree(scene: Scene) -> None:
 
 @pytest.mark.parametrize("where", ["project", "moved"])
 def test_the_project_was_moved_and_a_link_left_behind(scene: Scene, where: str) -> None:
-    """anthropics/claude-code#71568: the fire before the adoption is not lost."""
+    """anthropics/claude-code#71568: the fire before the adoption is not lost, and those behind it
+    are of the old store, not of the one that was made for the folder meanwhile.
+    """
     for _ in range(3):
         scene.say(3)
         assert scene.fire().is_quiet
+    old = scene.paths
     time.sleep(1)  # times of the log are in seconds
     moved = scene.folder / "moved"
     scene.project.rename(moved)
@@ -360,20 +364,20 @@ def test_the_project_was_moved_and_a_link_left_behind(scene: Scene, where: str) 
     folder = str(scene.folder / where)
     environment = scene.environment(CLAUDE_PROJECT_DIR=folder)
     assert scene.fire(payload=scene.payload(cwd=folder), env=environment).is_quiet
-    assert len(scene.saves()) == 3, "an inode alone does not make it the same project"
-    (missed,) = scene.log()
-    assert missed["session_id"] == session_id(1)
-    adopted = scene.command("init", "--adopt", scene.store.id[:8], "-C", str(moved))
+    assert len(savepoints.records(old).saves) == 3, "an inode alone is not the same project"
+    assert scene.log()[-1]["session_id"] == session_id(1)
+    adopted = scene.command("init", "--adopt", old.store.id[:8], "-C", str(moved))
     assert adopted.code == 0, adopted.err
-    assert len(scene.saves()) == 4
-    assert scene.conversation() == scene.transcript().read_bytes()
+    assert len(savepoints.records(old).saves) == 4
+    shown = ("show", "--only", "conversation", "-C", str(moved))
+    assert scene.command(*shown).out == scene.transcript().read_bytes()
     for name in ("project", "moved"):
         scene.say(1)
         environment = scene.environment(CLAUDE_PROJECT_DIR=str(scene.folder / name))
         assert scene.fire(env=environment).is_quiet
-        assert scene.conversation() == scene.transcript().read_bytes()
-    assert len(scene.saves()) == 6
-    assert scene.damage() == []
+        assert scene.command(*shown).out == scene.transcript().read_bytes()
+    assert len(savepoints.records(old).saves) == 6
+    assert [one.detail for one in fsck.fsck(old.store, time.time()).items if one.exit_code] == []
 
 
 def test_a_session_full_of_pictures(scene: Scene) -> None:
