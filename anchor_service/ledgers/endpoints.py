@@ -99,10 +99,12 @@ class Endpoint:
         """The answer, within that time. Raises LedgerUnreachableError, LedgerRefusedError."""
         try:
             async with asyncio.timeout(seconds):
-                if not self.is_checked:
-                    self._identity.check(_genesis(await self._ask(_GENESIS)))
-                    self.is_checked = True
+                if not self.is_checked and question.method != _GENESIS.method:
+                    genesis: str = await self._ask(_GENESIS)
+                    self._know(genesis)
                 answer = await self._ask(question)
+                if question.method == _GENESIS.method:
+                    self._know(answer)
         except TimeoutError:
             raise self._failed(f"no whole answer in {seconds:.0f} s") from None
         except LedgerUnreachableError as failure:
@@ -113,6 +115,11 @@ class Endpoint:
         self._failures = 0
         self.ready_at = 0.0
         return answer
+
+    def _know(self, answer: object) -> None:
+        """Which cluster it is of, by its genesis hash. Raises WrongClusterError."""
+        self._identity.check(_genesis(str(answer)))
+        self.is_checked = True
 
     async def close(self) -> None:
         """Close its connections."""
@@ -142,7 +149,7 @@ class Endpoints:
     def __init__(self, cluster: Cluster, deadline: float | None) -> None:
         self.identity = Identity(cluster)
         self._all = [Endpoint(address, self.identity) for address in cluster.addresses]
-        self._deadline = float("inf") if deadline is None else deadline
+        self.deadline = float("inf") if deadline is None else deadline
         # Two URLs of one host are one place.
         self.places = list({one.origin: one for one in reversed(self._all)}.values())[::-1]
 
@@ -183,7 +190,7 @@ class Endpoints:
     async def _ask(
         self, question: Question[Answer], among: list[Endpoint], *, once: bool = False
     ) -> Answer:
-        end = min(self._deadline, time.monotonic() + limits.LEDGER_CALL_SECONDS)
+        end = min(self.deadline, time.monotonic() + limits.LEDGER_CALL_SECONDS)
         attempts = 1 if once else limits.LEDGER_ATTEMPTS * len(among)
         failure = LedgerUnreachableError("the time allowed for the ledger has passed")
         for _ in range(attempts):

@@ -51,6 +51,10 @@ class RpcLedger:
         self._runner = asyncio.Runner()
         weakref.finalize(self, _close, self._runner, self._endpoints)
 
+    def bound(self, deadline: float) -> None:
+        """From now on no call lasts longer than until then, of time.monotonic()."""
+        self._endpoints.deadline = deadline
+
     @property
     def is_public(self) -> bool:
         """Asked, unless somebody did before."""

@@ -21,6 +21,7 @@ from savepoint.work.kinds import for_git
 if TYPE_CHECKING:
     from anchor_service.desk import Desk
     from anchor_service.queue import Queue
+    from savepoint.core.ledger import Ledger
     from savepoint.gitlayer.push import Progress
     from savepoint.store.config import Config
     from savepoint.store.layout import InstancePaths, Store
@@ -61,6 +62,7 @@ class Anchor:
         self._looks: dict[bytes, int] = {}
         self._look = look
         self._standing: dict[str, bool] = {}  # slug → is what is verified still there?
+        self._ledgers: dict[tuple[str, bytes], Ledger] = {}  # of choice and program
 
     def owed(self, store: Store, around: Surroundings) -> list[Job]:
         """What is to be anchored; nothing where there is no ledger. Raises MalformedError,
@@ -89,20 +91,32 @@ class Anchor:
     def _desk(
         self, store: Store, chosen: Config, queue: Queue, around: Surroundings, deadline: float
     ) -> Desk:
-        from anchor_service import desk, ledgers
+        from anchor_service import desk
 
         program = desk.program_of(chosen)
-        choice = chosen.ledger or ""
         return desk.Desk(
             store=store,
             chosen=chosen,
-            ledger=ledgers.open_ledger(choice, store=store, program=program, deadline=deadline),
+            ledger=self._ledger(store, chosen.ledger or "", program, deadline),
             program=program,
             payer=desk.payer_of(store, chosen),
             repo=Repository.of(store, around.environment, deadline),
             queue=queue,
             looks=self._looks,
         )
+
+    def _ledger(self, store: Store, choice: str, program: bytes, deadline: float) -> Ledger:
+        """One for the process: a new one asks each endpoint anew which cluster it is of."""
+        from anchor_service import ledgers
+        from anchor_service.ledgers.rpc import RpcLedger
+
+        known = self._ledgers.get((choice, program))
+        if known is None:
+            known = ledgers.open_ledger(choice, store=store, program=program)
+            self._ledgers[choice, program] = known
+        if isinstance(known, RpcLedger):
+            known.bound(deadline)
+        return known
 
     def _of(self, paths: InstancePaths, chosen: Config, around: Surroundings) -> Job | None:
         from anchor_service import queue, targets
