@@ -305,7 +305,8 @@ def _tell(kept: Backup, done: Restored) -> None:
     terminal.say(f"  ledger    {ledger_config.name_of(kept.ledger) or 'none'}")
     if done.store.config in done.written:
         adopt = f"`savepoint init --adopt {done.store.id[:8]}` in the project's folder"
-        terminal.advise(f"{adopt}, then `savepoint sync`, go on with that store")
+        back = ", then `savepoint fsck --repair`, bring back what the remote has"
+        terminal.advise(f"{adopt}{back if kept.remote else ' goes on with that store'}")
 
 
 def _remote(kept: Backup) -> str | None:

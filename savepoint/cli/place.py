@@ -101,6 +101,8 @@ def store_of(where: str) -> Store:
             hint = "rename the folder: its path is not UTF-8, and no store can name it"
         elif moved := registry.moved(home(), where):
             hint = f"{adopting(moved[0])}: this folder was perhaps moved from it"
+        elif free := registry.homeless(home()):
+            hint = f"{adopting(free[0])}: it has no folder yet; `savepoint init` makes another"
         raise NoStoreError(failure.message, hint=hint) from None
 
 

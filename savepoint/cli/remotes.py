@@ -1,4 +1,4 @@
-"""A store changes its remote: what was seen at the old one is not expected at the new one."""
+"""A store and its remote: does it have everything, and what becomes of that when it is changed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,50 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli import place, terminal
 from savepoint.core import limits
-from savepoint.core.errors import SavepointError
-from savepoint.gitlayer import pushed, remote_url
+from savepoint.core.errors import RolledBackError, SavepointError
+from savepoint.gitlayer import mend, pushed, remote_url, tip
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
+from savepoint.gitlayer.tip import Tips
 from savepoint.store import savepoints
 from savepoint.work.jobs import Job
 from savepoint.work.outbox import Outbox
 
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
+
+
+def refuse_lost(at: place.Place, until: float) -> None:
+    """Nothing can be done for a store without a record before what the remote has is back. until:
+    of time.monotonic(). Raises RolledBackError, RemoteUnreachableError, KeyFileError, DiskError.
+    """
+    if at.config.remote is None or not mend.is_lost(at.store):
+        return
+    remote = _remote(at, until)
+    lost = sorted(mend.of_keys(at.store, remote.tips()))
+    if lost:
+        raise RolledBackError(
+            f"{remote.url.shown} has {', '.join(lost)}, of which here are only the keys",
+            hint="`savepoint fsck --repair` brings back what the remote has",
+        )
+
+
+def check(at: place.Place, until: float) -> None:
+    """Ask the remote, where nothing is owed: it may have been emptied, put back or replaced since
+    the last push. until: of time.monotonic().
+
+    Raises RolledBackError, RemoteDivergedError, RemoteUnreachableError, CommitError, DiskError.
+    """
+    remote = _remote(at, until)
+    tips = remote.tips()
+    for paths in savepoints.instances(at.store):
+        now = Tips(tip.ours(remote, paths), tips.get(paths.slug), tip.seen(remote, paths))
+        tip.check(remote, paths, now)
+
+
+def _remote(at: place.Place, until: float) -> Remote:
+    repo = Repository.of(at.store, place.around().environment, until)
+    return Remote.of(repo, remote_url.parse(at.config.remote or "", "/"))
 
 
 def leave(at: place.Place, old: str | None) -> None:

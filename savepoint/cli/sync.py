@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import accepting, anchoring, options, place, terminal
+from savepoint.cli import accepting, anchoring, options, place, remotes, terminal
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DeadlineError, SavepointError, UsageError
 from savepoint.gitlayer import remote_url
@@ -47,6 +47,7 @@ def sync(
         raise UsageError("--timeout is a number of seconds above 0")
     at = place.find(project)
     until = time.monotonic() + (timeout or limits.COMMAND_SECONDS)
+    remotes.refuse_lost(at, until)
     accepted = accepting.accept(at, until) if accept_remote else []
     with terminal.progress("pushing") as progress:
         ran = _Rounds(at, anchoring.all_kinds(progress, look=True), until, wait=wait)
@@ -54,6 +55,9 @@ def sync(
     if ran.is_under_way:
         start.start(at.store, place.around())  # the one that made way for us looks no more
     ran.raise_failure()
+    if at.config.remote is not None and not ran.left:
+        with terminal.busy("asking the remote"):
+            remotes.check(at, until)
     shown: dict[str, Json] = {
         "store": at.store.id,
         "accepted": [one.to_json() for one in accepted],

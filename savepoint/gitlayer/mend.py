@@ -28,10 +28,22 @@ from savepoint.gitlayer import (
 from savepoint.gitlayer.held import held
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.witness import identities_of
-from savepoint.store import config, durable, index, journal, repair, savepoints, trusted, witness
+from savepoint.store import (
+    config,
+    durable,
+    index,
+    journal,
+    keyring,
+    repair,
+    savepoints,
+    trusted,
+    witness,
+)
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint.gitlayer.repository import Repository
     from savepoint.gitlayer.tip import Tips
     from savepoint.store.layout import InstancePaths, Store
@@ -77,8 +89,9 @@ class _Mender:
         self._store = store
         self._now = now
         self._identities = identities_of(store)
-        self.instances = [store.instance(slug) for slug in _slugs(repo, store)]
+        self._tips: dict[str, str] = {}  # slug → commit, at the remote
         self._remote = self._reached()
+        self.instances = [store.instance(slug) for slug in _slugs(repo, store, self._tips)]
 
     def repository(self) -> None:
         """The repository is whole, and has all that the remote has of it."""
@@ -93,8 +106,7 @@ class _Mender:
             if unreachable:
                 lost = "the repository is damaged, and the remote that could help is not reached"
                 raise RemoteUnreachableError(lost, hint="run `savepoint fsck --repair` again then")
-            tips = self._remote.tips() if self._remote else {}
-            found = renew.renew(self._repo, self.instances, self._remote, tips)
+            found = renew.renew(self._repo, self.instances, self._remote, self._tips)
         except SavepointError as failure:
             self.problems.append(failure)
             return
@@ -132,7 +144,7 @@ class _Mender:
             if url is None:
                 return None
             remote = Remote.of(self._repo, remote_url.parse(url, "/"))
-            remote.tips()
+            self._tips = remote.tips()
         except SavepointError as failure:
             self.problems.append(failure)
             return None
@@ -146,11 +158,16 @@ class _Mender:
         """Records that only the remote has. A trusted head that is missing, or was made anew, is
         good again where the remote tells that nothing newer exists.
         """
-        if self._remote is None or not os.path.lexists(self._repo.path):
+        if self._remote is None or paths.slug not in self._tips:
             return
+        if not os.path.lexists(self._repo.path):
+            if not is_lost(self._store):
+                return
+            repository.ensure(self._repo)
         tips = tip.look(self._remote, paths)
         if tips.remote is None:
             return
+        durable.make_directories(os.path.dirname(paths.index_file))
         if self._is_ahead(tips, paths):
             done = adopt.adopt(self._remote, paths, self._identities)
             what = f"{done.records} records were taken over from the remote"
@@ -240,11 +257,23 @@ class _Mender:
 _CONTENT_RULES = ("VERIFY-5", "VERIFY-6", "VERIFY-7", "VERIFY-8")
 
 
-def _slugs(repo: Repository, store: Store) -> list[str]:
-    """The instances that have a folder or a branch."""
+def is_lost(store: Store) -> bool:
+    """Is there no record of any instance, as where only its keys were restored?"""
+    return not any(savepoints.records(paths).all for paths in savepoints.instances(store))
+
+
+def of_keys(store: Store, tips: Mapping[str, str]) -> set[str]:
+    """The instances that the remote has, and this store only the keys of. A store with records
+    needs no other: bootstrap has left them at the remote. Raises KeyFileError, DiskError.
+    """
+    return keyring.slugs(store) & tips.keys() if is_lost(store) else set()
+
+
+def _slugs(repo: Repository, store: Store, tips: Mapping[str, str]) -> list[str]:
+    """The instances that have a folder or a branch, or of which everything but the keys is lost."""
     folders = (
         os.path.dirname(store.instance("x").path),
         os.path.join(repo.path, repository.BRANCHES),
     )
     names = {name for one in folders if os.path.isdir(one) for name in os.listdir(one)}
-    return sorted(name for name in names if "." not in name)
+    return sorted({name for name in names if "." not in name} | of_keys(store, tips))

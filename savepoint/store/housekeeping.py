@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from savepoint.store.survey import Survey
 
 _TAMPERED, _ROLLED_BACK, _UNSUPPORTED, _DISK = 20, 22, 23, 40  # exit codes
+_REGAIN = "`savepoint fsck --repair` brings back what the remote has"
 
 
 class Head(NamedTuple):
@@ -82,7 +83,7 @@ def _config(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterato
         yield damage(f"config.json is of version {version}", _UNSUPPORTED)
         return
     if config.get("instance") not in indexes and not seen.unlisted:
-        yield damage("config.json names an instance that has no record here")
+        yield damage("config.json names an instance that has no record here", hint=_REGAIN)
     try:
         paths = {str(_members(one)["path"]) for one in _items(config["projects"])}
     except (MalformedError, KeyError):
@@ -114,7 +115,7 @@ def _heads(store: Store, seen: Survey) -> Iterator[Item]:
         if slug == THREADS:  # of the log of threads, which no index has
             continue
         if slug not in seen.instances and not seen.unlisted:
-            yield damage(f"{path} has seen an instance that is gone", _ROLLED_BACK)
+            yield damage(f"{path} has seen an instance that is gone", _ROLLED_BACK, _REGAIN)
         elif trusted_head(store.instance(slug)) is None:
             yield note(f"{path} is damaged, which counts as missing")
 

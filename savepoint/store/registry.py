@@ -86,20 +86,21 @@ def moved(home: Home, folder: str) -> list[Store]:
     seen = os.stat(real)
     found = []
     for store in stores(home):
-        try:
-            projects = config.load(store).projects
-        except SavepointError:
-            continue
+        projects = _projects(store) or ()
         same = [one for one in projects if (one.device, one.inode) == (seen.st_dev, seen.st_ino)]
         if any(one.path != real and not _is_there(one.path) for one in same):
             found.append(store)
     return found
 
 
+def homeless(home: Home) -> list[Store]:
+    """Stores that no folder belongs to, as after `keys restore`."""
+    return [one for one in stores(home) if _projects(one) == ()]
+
+
 def is_current(home: Home) -> bool:
     """Does stores.json hold what the configs say?"""
-    cached = _cached(home)
-    return cached is not None and configured(home).items() <= cached.items()
+    return configured(home).items() <= (_cached(home) or {}).items()
 
 
 def rebuild(home: Home) -> dict[str, str]:
@@ -121,15 +122,19 @@ def configured(home: Home) -> dict[str, str]:
     """Project folder, or common directory, → store, as the configs that can be read say."""
     known: dict[str, str] = {}
     for store in stores(home):
-        try:
-            projects = config.load(store).projects
-        except SavepointError:
-            continue  # doctor names it
-        for project in projects:
+        for project in _projects(store) or ():  # doctor names a damaged config
             known[project.path] = store.id
             if project.common_dir:
                 known.setdefault(project.common_dir, store.id)
     return known
+
+
+def _projects(store: Store) -> tuple[Project, ...] | None:
+    """The folders of a store; None where its config cannot be read."""
+    try:
+        return config.load(store).projects
+    except SavepointError:
+        return None
 
 
 def _load(home: Home) -> dict[str, str]:
