@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _SYNC = "run `savepoint sync`, then export it again"
 _COMMITS_BYTES = limits.PROOF_BYTES  # of all commit objects
+_ONLINE = (*verify_chain.ACCOUNT_RULES, verify_proof.PROOF_RULES[1])  # only the ledger tells
 
 
 def export(
@@ -59,24 +60,28 @@ def export(
     )
 
 
+def not_asked(reason: str, hint: str = "") -> list[Finding]:
+    """The rules that only the ledger can tell, where it was to be asked and could not be."""
+    return [unchecked(rule, reason, hint=hint) for rule in _ONLINE]
+
+
 def ask(ledger: Ledger, given: Proof, read: Account) -> list[Finding]:
     """What the ledger says of a proof whose entry is `read`: the rules over the account as it is
     now, and VERIFY-30. Never raises for an answer, or for none: that is the finding.
     """
-    rules = [*verify_chain.ACCOUNT_RULES, verify_proof.PROOF_RULES[1]]
     try:
         genesis = ledger.genesis()
         if genesis != given.genesis:
             other = f"{ledger.name} has genesis {spelling.base58(genesis)}, not the proof's"
-            return [unchecked(rule, other, hint="name the ledger with --ledger") for rule in rules]
+            return not_asked(other, "name the ledger with --ledger")
         seen = verify_proof.seen_of(read)
         answer = witness.ask(ledger, verify_proof.who_of(given), genesis, seen)
         landing = _landing(ledger, given)
     except SavepointError as failure:
-        return [unchecked(rule, failure.message, hint=failure.hint) for rule in rules]
+        return not_asked(failure.message, failure.hint)
     anchor = verify_chain.account(verify_proof.who_of(given), answer, seen, witness.shipped())
     found = [*anchor.findings, verify_proof.online(read, anchor, landing, ledger.name)]
-    return sorted(found, key=lambda one: rules.index(one.rule))
+    return sorted(found, key=lambda one: _ONLINE.index(one.rule))
 
 
 def _landing(ledger: Ledger, given: Proof) -> Landing | None:

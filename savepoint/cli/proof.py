@@ -12,6 +12,7 @@ from savepoint.cli import chain, options, place, terminal, verify
 from savepoint.core import limits, spelling, verify_proof
 from savepoint.core import proof as proofs
 from savepoint.core.errors import (
+    MalformedError,
     NoStoreError,
     OutputExistsError,
     UnverifiableError,
@@ -43,7 +44,8 @@ _ONLY_ONLINE = (
 )
 _NAMES = (EMBEDDED, "localnet", "devnet", "testnet", "mainnet-beta")
 _NOT_ASKED = "not asked: --online asks it"
-_AWAY = "it is embedded, and stays on the machine that made the proof"
+_AWAY = "an embedded ledger stays on the machine that made the proof, which is not this one"
+_NAME_IT = "verify it there, or name the ledger that it is of with --ledger"
 
 
 @app.command("export")
@@ -148,10 +150,11 @@ def _asked(given: Proof, found: Offline, choice: str, project: str) -> Witness:
     choice = choice or given.ledger
     store = _store(project) if choice == EMBEDDED else None
     if choice == EMBEDDED and store is None:
-        return Witness((), off=_AWAY)
+        # Nobody signs the name of the ledger: who changes it to this one is not believed by that.
+        return Witness(tuple(proving.not_asked(_AWAY, _NAME_IT)))
     asked = chain.opened(choice, store, given.program)
     if store is not None and asked.genesis() != given.genesis:
-        return Witness((), off=_AWAY)
+        return Witness(tuple(proving.not_asked(_AWAY, _NAME_IT)))
     with terminal.busy(f"asking {asked.name}"):
         return Witness(tuple(proving.ask(asked, given, found.account)))
 
@@ -219,8 +222,12 @@ def _print(checked: CheckedSavepoint, report: Report, told: dict[str, Json]) -> 
 
 
 def _read(path: str, limit: int) -> bytes:
-    """A file that a person names. Raises UsageError, MalformedError, DiskError."""
-    data = read_bounded(os.path.realpath(path), limit)
+    """A file that a person names. Raises UsageError, DiskError."""
+    try:
+        data = read_bounded(os.path.realpath(path), limit)
+    except MalformedError as failure:  # a folder, a pipe, too large: nothing of it was read
+        hint = "name the file as `proof export` made it"
+        raise UsageError(failure.message, hint=hint) from None
     if data is None:
         raise UsageError(f"there is no file {path}", hint="name the file as `proof export` made it")
     return data

@@ -69,7 +69,8 @@ _ENDPOINTS = 2  # that agree, for an independent word
 
 _SYNC = "run `savepoint sync`"
 _ANOTHER = (
-    "ask another endpoint: `savepoint verify --ledger URL`; if it says so too, the ledger lies"
+    "ask another endpoint: `savepoint verify --ledger URL`; if it says so too, the ledger lies. "
+    "An embedded ledger.db that was put back from a copy can be moved away: a new one begins"
 )
 _FORK = "the key is used in two places: if the other one is not yours, run `savepoint keys retire`"
 _OTHER_PROGRAM = "upgrade savepoint, or name the id of the shipped program with --program"

@@ -185,6 +185,27 @@ def test_an_embedded_ledger_of_another_machine_does_not_count(anchored: Scene) -
     assert "stays on its machine" in _chain(ran)["reason"]
 
 
+def test_an_embedded_ledger_put_back_from_a_copy_is_told_and_not_waited_for(
+    anchored: Scene,
+) -> None:
+    """It was taken for an endpoint that lags: sync --wait without --timeout never came back."""
+    db = Path(anchored.paths.store.ledger_db)
+    before = db.read_bytes()
+    anchored.say("three")
+    anchored.created()
+    anchored.good("sync")
+    db.write_bytes(before)
+    anchored.say("four")
+    anchored.created()
+    for command in (("sync", "--wait"), ("verify",)):
+        ran = anchored(*command)
+        assert ran.code == 22
+        assert "can be moved away" in ran.err
+    db.unlink()
+    anchored.good("sync", "--wait")
+    anchored.good("verify", "--all")
+
+
 def test_offline_names_what_was_skipped_and_the_last_contact(anchored: Scene) -> None:
     """sigstore-python#1175: an offline check with old trust looks fine."""
     paths = anchored.paths
@@ -355,9 +376,11 @@ def test_a_proof_holds_by_itself_and_says_what_only_the_ledger_tells(
         text = anchored.good("proof", "verify", str(path)).text
         assert "shown by the file alone:" in text
         assert "told by the ledger alone (--online):" in text
-    assert (
-        "stays on the machine"
-        in _proof(anchored, paths[0], "--online").json["witnesses"]["ledger"]["reason"]
+    ran = _proof(anchored, paths[0], "--online")
+    assert (ran.code, ran.json["witnesses"]["ledger"]["verdict"]) == (21, "UNVERIFIABLE")
+    assert all(
+        "stays on the machine" in one["detail"]
+        for one in ran.json["witnesses"]["ledger"]["findings"]
     )
 
 
@@ -392,6 +415,38 @@ def test_a_proof_does_not_choose_who_answers_for_it(anchored: Scene) -> None:
     assert ran.code == 2
     assert "--ledger" in ran.err
     assert _proof(anchored, path, "--online", "--ledger", "embedded").code == 0
+
+
+def test_a_proof_that_calls_its_ledger_embedded_is_not_verified_online_by_that(
+    anchored: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody signs the name: with it changed, --online would ask nobody and still exit 0. Nor is
+    the embedded ledger of another store the one that was asked for.
+    """
+    path = _exported(anchored, "2")
+    monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "another"))
+    anchored.anchors = True
+    anchored.good("init", "--instance", "Gabriel #215")
+    anchored.say("of another store")
+    anchored.created()
+    anchored.good("sync", "--wait")
+    for more in ((), ("--ledger", "embedded")):
+        ran = _proof(anchored, path, "--online", *more)
+        assert (ran.code, ran.json["verdict"]) == (21, "UNVERIFIABLE")
+        assert ran.json["witnesses"]["proof"]["verdict"] == "VERIFIED"
+
+
+@pytest.mark.parametrize("option", ["FILE", "--snapshot"])
+def test_a_folder_where_a_proof_is_named_is_wrong_use_and_no_tampering(
+    anchored: Scene, tmp_path: Path, option: str
+) -> None:
+    named: tuple[str, ...] = (str(tmp_path),)
+    if option != "FILE":
+        named = (str(_exported(anchored, "2")), option, str(tmp_path))
+    ran = anchored("proof", "verify", *named)
+    assert ran.code == 2
+    assert "is not a regular file" in ran.err
+    assert "fsck" not in ran.err
 
 
 def test_a_proof_and_the_snapshot_file(anchored: Scene) -> None:
