@@ -193,6 +193,6 @@ def _findings(one: CheckedSavepoint) -> list[Finding]:
 def _print_findings(found: list[Finding]) -> None:
     """Neighbours that say the same are one line, as the rules of a ledger that was not asked."""
     for (result, detail), alike in groupby(found, lambda one: (one.result, one.detail)):
-        rules = [one.rule for one in alike]
+        rules = list(dict.fromkeys(one.rule for one in alike))  # one can count for all, too
         named = rules[0] if len(rules) == 1 else f"{rules[0]} to {rules[-1]}"
         terminal.say(f"    {named} {result}: {detail}", None if result == "pass" else "red")

@@ -120,6 +120,11 @@ def pushed(one: Record, *, is_there: bool, remote: str) -> Finding:
     return Finding("VERIFY-14", "skipped", detail, Verdict.PENDING, hint=_SYNC)
 
 
+def behind(rule: str, one: Record) -> Finding:
+    """A savepoint of which only the record was fetched."""
+    return unchecked(rule, f"record {one.seq} lies behind the border of the history here")
+
+
 def kept(failure: SavepointError | None, remote: str) -> Finding:
     """VERIFY-15: nothing that was seen at the remote is gone; `failure` says what is."""
     if failure is not None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, verify
-from savepoint.core.errors import SelectorError
+from savepoint.core.errors import MalformedError, SelectorError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import CheckedSavepoint, Report, Witness
 from savepoint.gitlayer import clone, repository, theirs, tree
@@ -65,10 +65,20 @@ def opened(
         clone.bring(remote, slug, tip)
         paths, config = store.instance(slug), Config(slug, (), (), ledger=None)
         config.save(store)
-        _write(repo, paths, theirs.read(repo, slug, tip))
+        _write(repo, paths, _read(remote, slug, tip))
         yield Alone(repo, paths, config)
     finally:
         durable.remove_folder(home)
+
+
+def _read(remote: Remote, slug: str, tip: str) -> Theirs:
+    """What the newest commit is, told with where it was found: there is no store to look into."""
+    try:
+        return theirs.read(remote.repo, slug, tip)
+    except MalformedError as failure:
+        where = f"{remote.url.shown}, branch {repository.branch(slug)}, commit {tip}"
+        hint = "what somebody changed there is not made good here; ask for another clone"
+        raise TamperedError(f"{where}: {failure.message}", hint=hint) from failure
 
 
 def report(alone: Alone, select: Select | None) -> Report:

@@ -209,9 +209,8 @@ def _left_out(
         for one in records
         if one.seq <= reach and one.seq not in there and plan.has_commit(paths, one)
     ]
-    behind = "lies behind the border of the history here"
     return [
-        Fault(one.seq, unchecked("VERIFY-9", f"record {one.seq} {behind}"))
+        Fault(one.seq, verify_git.behind("VERIFY-9", one))
         if one.seq < border
         else Fault(one.seq, verify_git.uncommitted(one, reach))
         for one in lost

@@ -17,7 +17,7 @@ from savepoint.core.verdicts import Finding, Witness, tampered, unchecked
 from savepoint.gitlayer import check, clone, history, remote_url, tip
 from savepoint.gitlayer.checker import Checker, failed
 from savepoint.gitlayer.remote import Remote
-from savepoint.store import agekeys, config, savepoints, trusted
+from savepoint.store import agekeys, border, config, savepoints, trusted
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -192,7 +192,7 @@ def _there(
         verify_git.kept(_raised(tip.check_seen, remote, paths, tips), remote.url.shown),
         verify_git.own_history(_raised(tip.check_ours, remote, paths, tips), remote.url.shown),
     ]
-    single = _pushed(remote, records, commits, tips)
+    single = _pushed(remote, paths, records, commits, tips)
     if look.deep and tips.remote is not None:
         _deep(remote, paths, records, tips.remote, common, single)
     return common, single
@@ -209,16 +209,22 @@ def _raised(
 
 
 def _pushed(
-    remote: Remote, records: list[Record], commits: dict[int, str], tips: Tips
+    remote: Remote,
+    paths: InstancePaths,
+    records: list[Record],
+    commits: dict[int, str],
+    tips: Tips,
 ) -> dict[int, list[Finding]]:
-    """VERIFY-14."""
+    """VERIFY-14. What lies behind the border of a fetched history has no commit here to ask for."""
     try:
         there = set() if tips.remote is None else history.leading_to(remote.repo, tips.remote)
     except SavepointError as failure:
         return {one.seq: [failed("VERIFY-14", failure)] for one in records}
-    shown = remote.url.shown
+    shown, first = remote.url.shown, border.load(paths)
     return {
-        one.seq: [verify_git.pushed(one, is_there=commits.get(one.seq) in there, remote=shown)]
+        one.seq: [verify_git.behind("VERIFY-14", one)]
+        if one.seq < first and one.seq not in commits
+        else [verify_git.pushed(one, is_there=commits.get(one.seq) in there, remote=shown)]
         for one in records
     }
 

@@ -149,7 +149,8 @@ def read(path: str) -> bytes:
     (no backup is so long), DiskError.
     """
     if not os.path.isfile(path):
-        raise UsageError(f"there is no file {path}", hint="name the one that `keys backup` made")
+        what = f"{path} is no regular file" if os.path.exists(path) else f"there is no file {path}"
+        raise UsageError(what, hint="name the one that `keys backup` made")
     try:
         return read_bounded(os.path.realpath(path), _FILE_BYTES) or b""
     except MalformedError as failure:

@@ -101,8 +101,10 @@ class Examination:
         if one.contents is not None:
             found += self._packs.findings(one.contents, one.where)
         done = {finding.rule for finding in found}
+        changed = any(finding.result == "fail" for finding in found)
+        why = "is not what was signed" if changed else "was not looked at"
         found += [
-            unchecked(rule, f"{one.where} is not what was signed, so it is not followed")
+            unchecked(rule, f"{one.where} {why}, so it is not followed")
             for rule in verify.LOCAL_RULES
             if rule not in done
         ]

@@ -101,3 +101,32 @@ def test_keys_that_were_restored_alone_bring_back_the_whole_store(
     assert "has everything" in cli.good("sync").text
     branches = pushed.git("for-each-ref", "--format=%(refname)", "refs/heads").split()
     assert branches == [f"refs/heads/savepoints/{cli.paths.slug}"]
+
+
+def test_a_folder_that_is_named_as_a_backup_is_not_said_to_be_missing(
+    cli: Scene, passphrase: str, tmp_path: Path
+) -> None:
+    ran = cli("keys", "restore", str(tmp_path), "--passphrase-file", passphrase)
+    assert (ran.code, f"{tmp_path} is no regular file" in ran.err) == (2, True)
+
+
+def test_a_rule_that_fails_for_one_and_for_all_is_named_once(cli: Scene, pushed: Bare) -> None:
+    """`VERIFY-9 to VERIFY-9 fail` was printed of a repository that is gone."""
+    shutil.rmtree(cli.paths.store.repository)
+    ran = cli("verify")
+    assert ran.code == 20
+    assert "VERIFY-9 fail: repo.git is missing" in ran.text
+    assert pushed.path.exists()
+
+
+def test_a_repository_alone_that_somebody_changed_says_where_and_names_no_fsck(
+    cli: Scene, pushed: Bare
+) -> None:
+    slug = cli.paths.slug
+    tree = pushed.git("rev-parse", f"savepoints/{slug}^{{tree}}").strip()
+    pushed.put(slug, pushed.git("commit-tree", tree, "-m", "no savepoint").strip())
+    ran = cli("verify", "--all", "--repository", str(pushed.path))
+    assert ran.code == 20
+    assert f"branch refs/heads/savepoints/{slug}" in ran.err
+    assert str(pushed.path) in ran.err
+    assert "fsck" not in ran.err

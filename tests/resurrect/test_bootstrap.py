@@ -88,6 +88,21 @@ def home_of(scene: Scene) -> list[str]:
     return sorted(str(path) for path in found if not path.name.endswith(".lock"))
 
 
+def test_what_was_not_fetched_is_said_to_be_neither_changed_nor_unpushed(
+    machine: Machine,
+) -> None:
+    machine.scene.write(Talk().say(2, "U").data)
+    machine.scene.created()
+    machine.lose()
+    assert machine.bootstrap("--json").code == 0
+    ran = machine.scene("verify", "--all", "--instance", "Gabriel #215")
+    assert ran.code == 21
+    assert "VERIFY-14 skipped: record 2 lies behind the border" in ran.text
+    assert "is not at" not in ran.text
+    assert "was not looked at, so it is not followed" in ran.text
+    assert "is not what was signed" not in ran.text
+
+
 def test_a_machine_that_lost_everything_goes_on(machine: Machine) -> None:
     machine.lose()
     ran = machine.bootstrap("--json")
