@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.cli.scene import Scene
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -32,3 +34,13 @@ def cli(bare: Scene) -> Scene:
     bare.good("init", "--instance", "Gabriel #215")
     bare.say("hello", "world")
     return bare
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What is started takes SIGINT: a shell that puts a test run in its background ignores it for
+    all that comes below.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

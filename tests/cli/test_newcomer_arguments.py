@@ -141,6 +141,7 @@ def test_doctor_and_status_name_the_same_unfinished_saves(cli: Scene) -> None:
         assert f"session {SESSION}" in cli(command).text
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_commands_are_imported_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text(
         f"import os, signal; os.kill(os.getpid(), signal.Signals({signal.SIGINT}))\n", "utf-8"

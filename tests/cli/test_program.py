@@ -259,6 +259,7 @@ def test_on_a_terminal(cli: Scene, arguments: list[str]) -> None:
 # Signals
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_in_order(cli: Scene, number: int, code: int) -> None:
     with Path(cli.paths.store.session_lock(SESSION)).open("w") as held:
