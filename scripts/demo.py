@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -35,7 +36,7 @@ WORDS = [
 
 
 def main() -> None:
-    """Save by hook and by hand, push, anchor, prove, damage each place, lose it, bring it back."""
+    """Save by hook and by hand, push, anchor, prove, damage each place, lose all, bring it back."""
     with tempfile.TemporaryDirectory(prefix="savepoint-demo-") as folder:
         demo = Demo(Path(folder))
         demo.make_project()
@@ -54,15 +55,15 @@ def main() -> None:
         demo.prove()
         for place in demo.places():
             demo.show_damage(place)
-        before = demo.transcript.read_bytes()
-        demo.transcript.unlink()
-        same = demo.run("show", "latest", "--only", "conversation") == before
-        demo.say("rm SESSION.jsonl", f"the agent's own copy is gone: {len(before)} bytes")
-        demo.say("savepoint show latest --only conversation", f"back, byte for byte: {same}")
         demo.pack().change()
         demo.run("fsck", "--repair")
         demo.run("verify", "--all")
         demo.say("savepoint fsck --repair", "a damaged pack came back from git; VERIFIED again")
+        demo.back_up()
+        before = demo.transcript.read_bytes()
+        demo.lose_everything()
+        same = demo.bootstrap() == before
+        demo.say("cmp OLD NEW", f"the conversation is back, byte for byte: {same}")
         if not same:
             raise SystemExit("demo: error: the transcript came back changed")
 
@@ -105,7 +106,10 @@ class Demo:
         self.remote = folder / "remote.git"
         self._lines = 0
         self.session = str(uuid.UUID(int=random.Random(1).getrandbits(128), version=4))
-        self.transcript = folder / f"{self.session}.jsonl"
+        (folder / "claude").mkdir()
+        self.transcript = folder / "claude" / f"{self.session}.jsonl"
+        self.keys = folder / "keys.age"
+        self.passphrase = folder / "passphrase"
         self._count = 0
         self._environment = {
             **os.environ,
@@ -154,6 +158,33 @@ class Demo:
         told = ", ".join(f"{name} {one['verdict']}" for name, one in witnesses.items())
         self.say("savepoint verify --all", told)
 
+    def back_up(self) -> None:
+        """The keys in one file, under a passphrase."""
+        self.passphrase.write_text("made up for the demo\n")
+        self.passphrase.chmod(0o600)
+        given = ("-o", str(self.keys), "--passphrase-file", str(self.passphrase))
+        self.run("keys", "backup", *given)
+        self.say("savepoint keys backup -o KEYS", "one file, sealed with a passphrase")
+
+    def lose_everything(self) -> None:
+        """Project, agent's folder and home: what is left is the remote, and the file of keys."""
+        for lost in (self.project, self.home, self.transcript.parent):
+            shutil.rmtree(lost)
+        self.project.mkdir()
+        self.say("rm -rf PROJECT ~/.claude ~/.savepoint", "all is gone but the remote and KEYS")
+
+    def bootstrap(self) -> bytes:
+        """Bring the newest savepoint back; what the agent would go on from."""
+        given = ("--keys", str(self.keys), "--passphrase-file", str(self.passphrase))
+        out = self.run("bootstrap", "--remote", str(self.remote), *given, "--json")
+        back = json.loads(out)
+        self.say(
+            "savepoint bootstrap --remote … --keys KEYS",
+            f"{back['recovered']['messages']} messages; {back['instance']} goes on from "
+            f"{back['previous_instance']} with `claude --resume {back['session']['id'][:8]}…`",
+        )
+        return Path(back["session"]["file"]).read_bytes()
+
     def fire(self) -> float:
         """What the agent does before it compacts. Seconds that it took, the push included."""
         payload = {
@@ -183,7 +214,8 @@ class Demo:
                 text = " ".join(words.choices(WORDS, k=60))
                 record = {
                     "type": kind,
-                    "uuid": str(uuid.UUID(int=self._count)),
+                    "uuid": str(uuid.UUID(int=self._count + 1)),
+                    "parentUuid": str(uuid.UUID(int=self._count)) if self._count else None,
                     "sessionId": self.session,
                     "message": {"role": kind, "content": text},
                 }

@@ -18,8 +18,10 @@ _TOLD = (
     "record flipped TAMPERED, exit 20, by the local witness",
     "git object flipped TAMPERED, exit 20, by the git witness",
     "account flipped TAMPERED, exit 20, by the chain witness",
-    "back, byte for byte: True",
     "VERIFIED again",
+    "savepoint bootstrap",
+    "Demo #2 goes on from Demo #1",
+    "back, byte for byte: True",
 )
 
 
