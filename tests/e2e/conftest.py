@@ -9,14 +9,11 @@ import pytest
 
 from tests.cli.scene import Scene
 from tests.ledger.entries import SOL, until
-from tests.ledger.validator import validator
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.ledger.validator import Validator
-
-__all__ = ["validator"]
 
 
 @pytest.fixture

@@ -58,6 +58,11 @@ class Validator:
             assert attempt < 2, f"it does not start: {self._folder}/ledger/validator.log"
             self._base = 0
 
+    def resume(self) -> None:
+        """Started again, if it was killed."""
+        if self._process is None:
+            self.start()
+
     def kill(self) -> None:
         """SIGKILL, as a power cut would."""
         if self._process is not None:
@@ -122,6 +127,27 @@ def _free_ports() -> int:
     raise AssertionError("no free ports")
 
 
+_started: list[Validator] = []
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """It goes on with its ledger where a test that needs it comes after others."""
+    if _is_for_validator(item):
+        for one in _started:
+            one.resume()
+
+
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """At 8 ticks a slot it takes more than a core: nobody else's tests are run beside it."""
+    if nextitem is None or not _is_for_validator(nextitem):
+        for one in _started:
+            one.kill()
+
+
+def _is_for_validator(item: pytest.Item) -> bool:
+    return any("validator" in mark.args for mark in item.iter_markers("xdist_group"))
+
+
 @pytest.fixture(scope="session")
 def validator(
     validator_program: Path, tmp_path_factory: pytest.TempPathFactory
@@ -131,7 +157,9 @@ def validator(
     one = Validator(validator_program, folder)
     try:
         one.start(reset=True)
+        _started.append(one)
         yield one
     finally:
+        _started.clear()
         one.kill()
         shutil.rmtree(folder, ignore_errors=True)
