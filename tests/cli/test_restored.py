@@ -4,6 +4,7 @@ restored comes back from it.
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.store import backup
+from tests.fault.scene import settle
 from tests.gitlayer.remotes import Bare
 from tests.store import scrypt_age
 
@@ -47,11 +49,13 @@ def passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _emptied(remote: Bare) -> None:
+    settle(os.environ["SAVEPOINT_HOME"])
     shutil.rmtree(remote.path)
     Bare.new(remote.path)
 
 
 def _gone(remote: Bare) -> None:
+    settle(os.environ["SAVEPOINT_HOME"])
     shutil.rmtree(remote.path)
 
 

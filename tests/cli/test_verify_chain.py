@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from anchor_service.ledgers.embedded import PROGRAM, EmbeddedLedger
 from savepoint.cli import shapes
 from savepoint.core import limits, spelling
 from savepoint.store import config, trusted
+from tests.fault.scene import settle
 from tests.structure.sources import PROJECT
 
 if TYPE_CHECKING:
@@ -506,6 +508,7 @@ def test_a_backup_of_the_store_keeps_what_was_seen(anchored: Scene) -> None:
     anchored.good("sync")
     head = trusted.load(anchored.paths)
     assert head is not None
+    settle(os.environ["SAVEPOINT_HOME"])
     shutil.rmtree(store)
     store.with_name("copy").rename(store)
     ran = anchored("verify", "--json")

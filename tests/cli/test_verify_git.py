@@ -18,6 +18,7 @@ from savepoint.gitlayer import push, remote_url
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
 from savepoint.store import durable, savepoints
+from tests.fault.scene import settle
 from tests.gitlayer.remotes import Bare
 
 if TYPE_CHECKING:
@@ -290,6 +291,7 @@ def _diverge(cli: Scene) -> None:
     cli.say("theirs")
     cli("create")
     _push(cli)
+    settle(str(home))
     shutil.rmtree(home)
     copy.rename(home)
     cli.say("ours")
@@ -328,6 +330,7 @@ def test_local_behind_the_remote_adopts(cli: Scene) -> None:
     cli.say("later")
     cli("create")
     _push(cli)
+    settle(os.environ["SAVEPOINT_HOME"])
     shutil.rmtree(store)
     store.with_name("copy").rename(store)
     ran = cli("verify", "--json")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.conftest import fund
 from tests.e2e.test_anchored import settle
+from tests.fault.scene import settle as settle_workers
 from tests.resurrect.talk import Talk
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def test_all_is_lost_but_the_remote_the_keys_and_the_ledger(
     words.chmod(0o600)
     key = ("--passphrase-file", str(words))
     anchored.good("keys", "backup", "-o", str(backup), *key)
+    settle_workers(os.environ["SAVEPOINT_HOME"])
     for lost in (os.environ["SAVEPOINT_HOME"], os.environ["CLAUDE_CONFIG_DIR"], anchored.project):
         shutil.rmtree(lost)
     anchored.project.mkdir()

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -215,16 +216,8 @@ class Scene(NamedTuple):
         return done.stdout.removesuffix("\n")
 
     def settle(self) -> None:
-        """Wait for the worker that a save may have started; one that waits for better times is
-        ended.
-        """
-        end = time.monotonic() + _WORKER_SECONDS
-        while workers := _workers(str(self.home)):
-            if time.monotonic() > end:
-                for pid in workers:
-                    os.kill(pid, signal.SIGTERM)
-                end += _WORKER_SECONDS
-            time.sleep(0.02)
+        """As `settle` for its home."""
+        settle(str(self.home))
 
     @property
     def store(self) -> Store:
@@ -316,6 +309,25 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], da
         timeout=SECONDS,
     )
     return Fired(done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace"))
+
+
+def settle(home: str) -> None:
+    """Wait for the worker that a save may have started; one that waits for better times is ended.
+    Before a home is removed: a worker writes into it, and makes its folders anew.
+    """
+    end = time.monotonic() + _WORKER_SECONDS
+    while workers := _workers(home):
+        if time.monotonic() > end:
+            for pid in workers:
+                kill(pid, signal.SIGTERM)
+            end += _WORKER_SECONDS
+        time.sleep(0.02)
+
+
+def kill(pid: int, number: int) -> None:
+    """A process that may have ended by itself meanwhile."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _workers(home: str) -> list[int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.store import backup, config, registry, savepoints
+from tests.fault.scene import settle
 from tests.resurrect.talk import SESSION, Talk
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Machine:
 
     def lose(self) -> None:
         """The project, the client's folder, and everything of ours."""
+        settle(os.environ["SAVEPOINT_HOME"])
         for lost in (os.environ["SAVEPOINT_HOME"], os.environ["CLAUDE_CONFIG_DIR"]):
             shutil.rmtree(lost)
         shutil.rmtree(self.scene.project)

@@ -20,6 +20,7 @@ from savepoint.store import config, trusted
 from savepoint.store.locks import Lock
 from savepoint.work import layer2, outbox, push_wait, start
 from savepoint.work.jobs import Job
+from tests.fault.scene import kill
 from tests.gitlayer.remotes import is_gone
 from tests.work import scene
 from tests.work.scene import around
@@ -186,7 +187,7 @@ def test_killed_with_all_its_children_at_any_time(it: Pushing, delay: float) -> 
     process = scene.start(it.layer.paths.store)
     time.sleep(delay)
     for pid in _tree(process.pid):
-        os.kill(pid, signal.SIGKILL)
+        kill(pid, signal.SIGKILL)
     process.wait(scene.SECONDS)
     scene.run(it.layer.paths.store)
     _settle(it)
@@ -318,7 +319,7 @@ def _end_worker(it: Pushing) -> None:
             except OSError:
                 continue
             if b"savepoint.cli.work" in line and home in line:
-                os.kill(int(process.name), signal.SIGTERM)
+                kill(int(process.name), signal.SIGTERM)
     with Lock(it.layer.paths.store.worker_lock, time.monotonic() + 120):
         return
 
