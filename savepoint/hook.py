@@ -85,8 +85,8 @@ def _fire(event: str) -> None:
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
         served = serve(fire, request, os.path.expanduser("~"))
         _greet(event, told, served.store, request)
-        _remember(event, told, served, request)
         _warn(event, told, given, served.store, request)
+        _remember(fire, told, served, request)
     except _AlarmError:
         _tell(home, event, told, "the hook's time has passed; the rest is pending")
     except SavepointError as failure:
@@ -145,9 +145,11 @@ def _learned(request: Request, source: str) -> str:
     return memory.briefing(request, source)
 
 
-def _remember(event: str, told: Payload, served: Served, request: Request) -> None:
-    """What the turn adds to what is remembered; a subagent's turn is part of its session's."""
-    if event == "Stop" and not told.agent_id and _has(served.store, DYNASTY):
+def _remember(fire: Fire, told: Payload, served: Served, request: Request) -> None:
+    """What the turn adds to what is remembered; a subagent's turn is part of its session's. Last:
+    it may take the rest of the hook's time, and what cannot be read must keep nothing else away.
+    """
+    if fire.event == "Stop" and not told.agent_id and _has(served.store, DYNASTY):
         from savepoint.events import memory
 
         memory.after_turn(served.store, request, served.saved)

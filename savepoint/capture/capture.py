@@ -13,7 +13,7 @@ from savepoint.capture.realpaths import RealPaths
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.core.named import NamedTuple
-from savepoint.store.layout import THREADS
+from savepoint.store.layout import DYNASTY, THREADS
 from savepoint.store.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def capture(work: Work) -> Capture:
         named = {path: note for path, note in told.scan.files.items() if is_plain(path)}
         ignored = work.git.ignored(named)  # git thinks while we do the rest
         held, held_file, omitted = _state(work)
-        dynasty, unread = _memory(work, _DYNASTY)
+        dynasty, unread = _memory(work, DYNASTY)
         threads, unread_too = _memory(work, THREADS)
         found = work.git.collect(work.request.deadline, work.exclusion)
         changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
@@ -101,7 +101,6 @@ def capture(work: Work) -> Capture:
     )
 
 
-_DYNASTY = "dynasty"  # folder of a store
 _NO_PATH = ""  # name in the cache of what has no stamp of its own
 
 

@@ -55,26 +55,12 @@ def bootstrap(
     ] = "",
     passphrase_file: passphrase.File = "",
     ledger: options.LedgerName = "",
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="The conversation from before its last compaction."),
-    ] = False,
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="The folder to make for files, state and changes.",
-            show_default="one in the store",
-        ),
-    ] = "",
+    full: options.Full = False,
+    output: options.OutputFolder = "",
     apply: Annotated[
         bool, typer.Option("--apply", help="Put the loaded files into the project, too.")
     ] = False,
-    allow_unverified: Annotated[
-        bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
-    ] = False,
+    allow_unverified: options.AllowUnverified = False,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

@@ -45,12 +45,6 @@ Selector = Annotated[
         callback=options.text,
     ),
 ]
-AllowUnverified = Annotated[
-    bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
-]
-Offline = Annotated[
-    bool, typer.Option("--offline", help="Ask neither remote nor ledger: UNVERIFIABLE.")
-]
 
 
 class Stood(NamedTuple):
@@ -69,8 +63,8 @@ class Stood(NamedTuple):
 def gather(
     savepoint: Selector = "",
     thread: ThreadName = "",
-    allow_unverified: AllowUnverified = False,
-    offline: Offline = False,
+    allow_unverified: options.AllowUnverified = False,
+    offline: options.Offline = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
@@ -94,8 +88,8 @@ def gather(
 def create(
     savepoint: Selector = "",
     thread: ThreadName = "",
-    allow_unverified: AllowUnverified = False,
-    offline: Offline = False,
+    allow_unverified: options.AllowUnverified = False,
+    offline: options.Offline = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
@@ -143,8 +137,8 @@ def accept(
             callback=options.text,
         ),
     ] = "",
-    allow_unverified: AllowUnverified = False,
-    offline: Offline = False,
+    allow_unverified: options.AllowUnverified = False,
+    offline: options.Offline = False,
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:

@@ -62,3 +62,22 @@ ProgramId: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 SELECTORS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME."
 Selector: TypeAlias = Annotated[str, typer.Argument(metavar="SELECTOR", help=SELECTORS)]
+Full: TypeAlias = Annotated[
+    bool, typer.Option("--full", help="The conversation from before its last compaction.")
+]
+OutputFolder: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="The folder to make for files, state and changes.",
+        show_default="one in the store",
+    ),
+]
+AllowUnverified: TypeAlias = Annotated[
+    bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
+]
+Offline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Ask neither remote nor ledger: UNVERIFIABLE.")
+]

@@ -42,10 +42,7 @@ def resurrect(
             "--only", help="One part, and no successor is born for it.", show_default=False
         ),
     ] = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="The conversation from before its last compaction."),
-    ] = False,
+    full: options.Full = False,
     thread: Annotated[
         str,
         typer.Option(
@@ -76,16 +73,7 @@ def resurrect(
             "--until", metavar="TIME", help="Only messages up to then.", show_default=False
         ),
     ] = "",
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="The folder to make for files, state and changes.",
-            show_default="one in the store",
-        ),
-    ] = "",
+    output: options.OutputFolder = "",
     apply: Annotated[
         bool, typer.Option("--apply", help="Put the loaded files over the project, too.")
     ] = False,
@@ -101,12 +89,8 @@ def resurrect(
             show_default=False,
         ),
     ] = "",
-    allow_unverified: Annotated[
-        bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask neither remote nor ledger: UNVERIFIABLE.")
-    ] = False,
+    allow_unverified: options.AllowUnverified = False,
+    offline: options.Offline = False,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

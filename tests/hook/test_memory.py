@@ -102,3 +102,17 @@ def test_a_damaged_dynasty_takes_nothing_else_away(scene: Scene) -> None:
     scene.say(3)
     assert scene.fire(1, "Stop").is_quiet
     assert len(scene.saves()) == 1
+
+
+def test_a_damaged_dynasty_does_not_keep_a_turn_from_the_threads(scene: Scene) -> None:
+    """What runs was not known to a handoff: the turn was lost to it with the dynasty's error."""
+    scene.say(3)
+    assert scene.command("handoff", "thread", "a thread").code == 0
+    (meta,) = scene.home.glob("stores/*/dynasty/*/dynasty.json")
+    meta.write_text("{")
+    payload = scene.payload(1, "Stop", background_tasks=["make"], session_crons=[])
+    assert scene.fire(1, "Stop", payload=payload).is_quiet
+    assert "dynasty.json" in (scene.home / "hook.log").read_text()
+    assert b'"tasks":["make"]' in b"".join(
+        one.read_bytes() for one in scene.home.glob("stores/*/handoff/**/*.json")
+    )
