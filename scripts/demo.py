@@ -63,6 +63,7 @@ def main() -> None:
         before = demo.transcript.read_bytes()
         demo.lose_everything()
         same = demo.bootstrap() == before
+        demo.rest()
         demo.say("cmp OLD NEW", f"the conversation is back, byte for byte: {same}")
         if not same:
             raise SystemExit("demo: error: the transcript came back changed")
@@ -168,10 +169,16 @@ class Demo:
 
     def lose_everything(self) -> None:
         """Project, agent's folder and home: what is left is the remote, and the file of keys."""
+        self.rest()
         for lost in (self.project, self.home, self.transcript.parent):
             shutil.rmtree(lost)
         self.project.mkdir()
         self.say("rm -rf PROJECT ~/.claude ~/.savepoint", "all is gone but the remote and KEYS")
+
+    def rest(self) -> None:
+        """Wait for the worker: it would write into a folder that is being removed."""
+        while json.loads(self.run("worker", "--status", "--json"))["running"]:
+            time.sleep(0.05)
 
     def bootstrap(self) -> bytes:
         """Bring the newest savepoint back; what the agent would go on from."""
