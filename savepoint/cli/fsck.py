@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 _AGAIN = "its signing key was derived from the root seed again"
+_VERDICTS = {  # of the worst item's exit code; what nobody could look at is not damaged
+    0: "no damage",
+    21: "NOT ALL CHECKED",
+    22: "ROLLED BACK",
+    23: "NEWER FORMAT",
+}
 _COLOURS = {"damage": "red", "warning": "yellow"}
 
 
@@ -108,7 +114,7 @@ def _print(found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointEr
         if item.hint:
             terminal.say(f"          {terminal.arrow()} {item.hint}")
     counts = ", ".join(f"{name} {count}" for name, count in found.counts.items())
-    verdict = "no damage" if found.exit_code == 0 else "DAMAGED"
+    verdict = _VERDICTS.get(found.exit_code, "DAMAGED")
     terminal.say(f"{verdict} in store {found.store.id}: {counts}")
     if found.hint:
         terminal.advise(found.hint)

@@ -100,6 +100,7 @@ def test_one_flipped_bit_is_20_and_the_file_is_named(cli: Scene, find: object, a
         assert ran.code == 20
         assert path.name in ran.text
         assert "savepoint: hint: " in ran.err
+    assert "DAMAGED in store" in ran.text
     ran = cli("verify", "--json")
     assert (ran.code, ran.json["verdict"]) == (20, "TAMPERED")
 
@@ -141,6 +142,7 @@ def test_a_lost_trusted_head_is_21_and_the_hint_works(cli: Scene) -> None:
     ran = cli("verify")
     assert ran.code == 21
     assert "savepoint fsck --repair" in ran.err
+    assert "NOT ALL CHECKED in store" in cli("fsck").text
     (repaired,) = cli.good("fsck", "--repair", "--json").json["repaired"]
     assert repaired["seq"] == 3
     assert cli.good("verify").code == 0
