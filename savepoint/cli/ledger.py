@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 
 _SOL = 1_000_000_000  # lamports
+_CLUSTER = "`savepoint config ledger devnet` chooses a cluster, which needs one"
 _OFF = "`savepoint config ledger NAME` chooses one"
 
 
@@ -179,13 +180,12 @@ def deploy(
     from anchor_service.program import instructions
 
     at = place.find(project)
+    if at.config.ledger == config.EMBEDDED:
+        raise UsageError("the embedded ledger has the program already", hint=_CLUSTER)
     asked = Asked.of(at)
-    choice = at.config.ledger or ""
-    if choice != config.EMBEDDED:
-        ledger_config.agreed(at, "ledger", [choice], yes=yes)
+    ledger_config.agreed(at, "ledger", [asked.at.config.ledger or ""], yes=yes)
     elf = instructions.elf()
-    if choice != config.EMBEDDED:
-        terminal.note(f"it takes some {deployment.price(asked.ledger, elf)} lamports")
+    terminal.note(f"it takes some {deployment.price(asked.ledger, elf)} lamports")
     deadline = time.monotonic() + limits.COMMAND_SECONDS
     with terminal.busy("deploying"):
         program = deployment.deploy(
