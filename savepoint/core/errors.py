@@ -194,7 +194,7 @@ class RemoteUnreachableError(SavepointError):
 
     exit_code = 30
     retry = True
-    default_hint = "the next attempt follows by itself; `savepoint sync` makes one now"
+    default_hint = "try again; what is queued is tried again by itself, and now by `savepoint sync`"
 
 
 class PushRefusedError(SavepointError):
@@ -209,7 +209,7 @@ class LedgerUnreachableError(SavepointError):
 
     exit_code = 31
     retry = True
-    default_hint = "the next attempt follows by itself; `savepoint sync` makes one now"
+    default_hint = "try again; what is queued is tried again by itself, and now by `savepoint sync`"
 
 
 class LedgerRefusedError(SavepointError):
