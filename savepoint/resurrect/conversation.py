@@ -182,37 +182,57 @@ def _beginning(line: Line) -> int | None:
     return None if at < 0 else line.offset + at + 1
 
 
-def read(pieces: Iterable[bytes], *, full: bool, thread: bool = False) -> Session:
-    """How the saved file in `pieces` comes back.
+class Reader:
+    """Reads the saved file while it passes by, to say how it comes back.
 
     full: cut before its last compaction, so that the client loads what was there before. Else it
     comes as it was, and the client loads what follows that compaction. thread: it is a subagent's,
-    and becomes a conversation of its own. Memory grows with the number
-    of records between two compactions, not with their bytes.
+    and becomes a conversation of its own. Memory grows with the number of records between two
+    compactions, not with their bytes.
     """
-    reading = _Reading(thread=thread)
-    for line in transcript_lines.lines(pieces):
-        reading.take(line)
-    stretch, size, ended = reading.last, reading.size, reading.ended
-    messages, lost = reading.messages + stretch.messages, 0
-    if full and reading.before is not None:
-        size, ended = stretch.offset, True
-        messages, lost = reading.messages, stretch.messages
-        stretch = reading.before
-    edits = [(edit, why) for edit, why in reading.edits if edit.offset < size]
-    nodes = list(stretch.nodes.values())
-    relinked = _relinked(nodes)
-    edits += [(edit, "links that led nowhere") for edit in relinked.edits]
-    shown = _shown(relinked.nodes)
-    return Session(
-        size=size,
-        edits=tuple(sorted(edit for edit, _ in edits)),
-        ended=ended,
-        messages=messages,
-        shown=shown,
-        hidden=stretch.messages - shown + lost,
-        repairs=dict(Counter(why for _, why in edits)),
-    )
+
+    def __init__(self, *, full: bool, thread: bool = False) -> None:
+        self._full = full
+        self._reading = _Reading(thread=thread)
+        self._bytes = 0
+
+    def passing(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The same pieces, each when it was read."""
+        cutter, take = transcript_lines.Cutter(), self._reading.take
+        for piece in pieces:
+            for line in cutter.cut(piece):
+                take(line)
+            self._bytes += len(piece)
+            yield piece
+        for line in cutter.rest():
+            take(line)
+
+    def is_as_saved(self, session: Session) -> bool:
+        """Are the session's bytes just those that passed?"""
+        return session.ended and not session.edits and session.size == self._bytes
+
+    def session(self) -> Session:
+        """What was found, when all has passed."""
+        reading = self._reading
+        stretch, size, ended = reading.last, reading.size, reading.ended
+        messages, lost = reading.messages + stretch.messages, 0
+        if self._full and reading.before is not None:
+            size, ended = stretch.offset, True
+            messages, lost = reading.messages, stretch.messages
+            stretch = reading.before
+        edits = [(edit, why) for edit, why in reading.edits if edit.offset < size]
+        relinked = _relinked(list(stretch.nodes.values()))
+        edits += [(edit, "links that led nowhere") for edit in relinked.edits]
+        shown = _shown(relinked.nodes)
+        return Session(
+            size=size,
+            edits=tuple(sorted(edit for edit, _ in edits)),
+            ended=ended,
+            messages=messages,
+            shown=shown,
+            hidden=stretch.messages - shown + lost,
+            repairs=dict(Counter(why for _, why in edits)),
+        )
 
 
 class _Relinked(NamedTuple):

@@ -4,6 +4,7 @@ was made of is still there, and a savepoint before it that holds more.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ from savepoint.store import savepoints
 from savepoint.store.files import open_regular
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from savepoint.core.record import Record
+    from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths
 
@@ -22,14 +26,24 @@ _BLOCK = 1 << 20  # bytes read at once
 _HISTORY = "conversation_history"
 
 
-def after(document: dict[str, Json], config_dir: str) -> int:
-    """How many messages the live transcript has that the savepoint has not; 0 where it is gone."""
+def after(document: dict[str, Json], config_dir: str, saved: tuple[Segment, ...]) -> int:
+    """How many messages the live transcript has that the savepoint has not; 0 where it is gone.
+    saved: the segments of the savepoint's transcript.
+    """
     path = snapshot.member_at(document, (_HISTORY, "transcript", "path"))
     session = str(snapshot.member_at(document, (_HISTORY, "session_id")))
     if not isinstance(path, str) or not os.path.isfile(path):
         path = claude.transcript_path(config_dir, os.curdir, session)
-    live = _messages(path) if path else 0
-    return max(0, live - _count(document, "message_count"))
+    if not path:
+        return 0
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            if _passes(file, saved):  # it mostly has grown, or not even that
+                return _messages(file)
+            file.seek(0)
+            return max(0, _messages(file) - _count(document, "message_count"))
+    except (OSError, MalformedError):
+        return 0
 
 
 def fuller(paths: InstancePaths, one: Record, document: dict[str, Json]) -> Record | None:
@@ -53,13 +67,19 @@ def _count(document: dict[str, Json], name: str) -> int:
     return int(str(snapshot.member_at(document, (_HISTORY, name))))
 
 
-def _messages(path: str) -> int:
-    """Of a transcript on disk; 0 where it cannot be read."""
+def _passes(file: BinaryIO, saved: tuple[Segment, ...]) -> bool:
+    """Does a file begin with these segments, and end a line there? It is read that far, or less."""
+    data = b""
+    for one in saved:
+        data = file.read(one.bytes)
+        if hashlib.sha256(data).hexdigest() != one.sha256:
+            return False
+    return data.endswith(b"\n")
+
+
+def _messages(file: BinaryIO) -> int:
+    """Of what is left of a transcript."""
     scan = claude.Scan.empty()
-    try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            while data := file.read(_BLOCK):
-                scan.feed(data)
-    except (OSError, MalformedError):
-        return 0
+    while data := file.read(_BLOCK):
+        scan.feed(data)
     return scan.end().messages

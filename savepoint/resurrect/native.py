@@ -19,7 +19,7 @@ from savepoint.resurrect import conversation, members, moves, selection
 from savepoint.store import durable, savepoints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from savepoint.core.snapshot import StoredFile
     from savepoint.resurrect.conversation import Session
@@ -87,19 +87,6 @@ def _staged(
     part: Part,
 ) -> Native | None:
     """saved: reads the bytes that come back, once for each call."""
-    session = conversation.read(saved(), full=part.full, thread=bool(part.thread))
-    if not session.messages:
-        return None
-    return _write(store, session, session.pieces(saved()), beside, where)
-
-
-def _write(
-    store: Store,
-    session: Session,
-    pieces: Iterable[bytes],
-    beside: list[StoredFile],
-    where: tuple[str, tuple[str, ...]],
-) -> Native:
     config_dir, below = where
     durable.make_directories(config_dir)
     root, identity = os.path.realpath(config_dir), str(uuid.uuid4())
@@ -108,16 +95,35 @@ def _write(
     for under, found in _placed(beside).items():
         at = below if under == _OWN else (under,)
         waiting.append((moves.beside(root, at, identity, folder=True), found))
+    every = (*(move for move, _ in waiting), transcript)
     try:
-        size = sum(_fill(move, store, found) for move, found in waiting)
-        with transcript.place() as folder:
-            size += folder.new(os.fsencode(transcript.temporary), pieces) or 0
+        session, size = _write(transcript, saved, part)
+        if not session.messages:
+            transcript.drop()
+            return None
+        size += sum(_fill(move, store, found) for move, found in waiting)
     except BaseException:
-        for move in (*(move for move, _ in waiting), transcript):
+        for move in every:
             move.drop()
         raise
-    every = (*(move for move, _ in waiting), transcript)
     return Native(identity, transcript.path, session, every, size, len(beside))
+
+
+def _write(
+    transcript: Move, saved: Callable[[], Iterator[bytes]], part: Part
+) -> tuple[Session, int]:
+    """The transcript under its temporary name, and its bytes. It is read as it is written: only one
+    in which something is put right, or that is cut, is written a second time.
+    """
+    name = os.fsencode(transcript.temporary)
+    reader = conversation.Reader(full=part.full, thread=bool(part.thread))
+    with transcript.place() as folder:
+        size = folder.new(name, reader.passing(saved()))
+        session = reader.session()
+        if session.messages and not reader.is_as_saved(session):
+            transcript.drop()
+            size = folder.new(name, session.pieces(saved()))
+    return session, size or 0
 
 
 def _placed(beside: list[StoredFile]) -> dict[str, list[Member]]:

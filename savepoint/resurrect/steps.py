@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from savepoint.core.bootstrap_document import Holder
+    from savepoint.core.segments import Segment
     from savepoint.core.snapshot import StoredFile
     from savepoint.core.strict_json import Json
     from savepoint.core.verdicts import Report
@@ -98,6 +99,7 @@ class Resurrection:
         self._born: Newborn | None = None
         self._document: dict[str, Json] = {}
         self._native: Native | None = None
+        self._saved: tuple[Segment, ...] = ()  # the transcript, where it is a session again
         self._folder: Staged | None = None
         self._apply: Apply | None = None
 
@@ -197,6 +199,7 @@ class Resurrection:
             return None
         if talk[0].part != "conversation":
             return None  # there is no transcript
+        self._saved = talk[0].segments
         where = (self._asked.config_dir, below)
         return native.stage(self._store, talk, where, self._asked.part)
 
@@ -300,7 +303,8 @@ class Resurrection:
     def _report(self, born: Newborn | None) -> dict[str, Json]:
         one = self._parent.savepoint
         hidden = self._native.session.hidden if self._native else 0
-        after = gap.after(self._document, self._asked.config_dir) if self._native else 0
+        live = self._asked.config_dir
+        after = gap.after(self._document, live, self._saved) if self._native else 0
         return {
             "instance": born.instance if born else None,
             "key": born.paths.slug[-8:] if born else None,

@@ -12,6 +12,8 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, NoReturn
 
+from pydantic_core import from_json
+
 from savepoint.capture.agents import claude_lines
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
@@ -58,41 +60,62 @@ class Told(NamedTuple):
     repair: str  # what kind of repair that is; empty: none
 
 
+class Cutter:
+    """Takes a file in pieces and gives its lines, in bounded memory."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()  # of the line that has not ended; of a long one, its two ends
+        self._length = 0  # of that line
+        self._offset = 0  # where it begins
+
+    def cut(self, piece: bytes) -> Iterator[Line]:
+        """The lines that end in the next piece."""
+        *ended, rest = piece.split(b"\n")
+        offset = self._offset
+        for data in ended:
+            length = self._length + len(data)
+            if self._length or length > limits.RESTORE_LINE_BYTES:
+                data = self._whole(data, length)  # noqa: PLW2901  # with what was held of it
+            yield Line(offset, length, data, True)  # noqa: FBT003  # each line of 100 MB
+            offset += length + 1
+        self._offset = offset
+        self._hold(rest)
+        self._length += len(rest)
+
+    def rest(self) -> Iterator[Line]:
+        """The line that has no end, if there is one."""
+        if self._length:
+            length = self._length
+            yield Line(self._offset, length, self._whole(b"", length), ended=False)
+
+    def _hold(self, more: bytes) -> None:
+        self._held += more
+        if len(self._held) > 2 * limits.RESTORE_LINE_BYTES:
+            self._held[:] = claude_lines.ends(bytes(self._held))
+
+    def _whole(self, more: bytes, length: int) -> bytes:
+        self._hold(more)
+        data = bytes(self._held)
+        self._held.clear()
+        self._length = 0
+        return data if length <= limits.RESTORE_LINE_BYTES else claude_lines.ends(data)
+
+
 def lines(pieces: Iterable[bytes]) -> Iterator[Line]:
-    """The lines of a file that comes in pieces, in bounded memory."""
-    held, length, offset = bytearray(), 0, 0
+    """The lines of a file that comes in pieces."""
+    cutter = Cutter()
     for piece in pieces:
-        start = 0
-        while (end := piece.find(b"\n", start)) >= 0:
-            data = piece[start:end]
-            length += len(data)
-            if held or length > limits.RESTORE_LINE_BYTES:
-                _hold(held, data)
-                data = _whole(held, length)
-                held.clear()
-            yield Line(offset, length, data, ended=True)
-            offset, length, start = offset + length + 1, 0, end + 1
-        _hold(held, piece[start:])
-        length += len(piece) - start
-    if length:
-        yield Line(offset, length, _whole(held, length), ended=False)
-
-
-def _hold(held: bytearray, more: bytes) -> None:
-    held += more
-    if len(held) > 2 * limits.RESTORE_LINE_BYTES:
-        held[:] = claude_lines.ends(bytes(held))
-
-
-def _whole(held: bytearray, length: int) -> bytes:
-    data = bytes(held)
-    return data if length <= limits.RESTORE_LINE_BYTES else claude_lines.ends(data)
+        yield from cutter.cut(piece)
+    yield from cutter.rest()
 
 
 def tell(line: Line) -> Told:
     """Read a line as the client would, else as it was meant."""
     if line.is_long:
         return _long(line)
+    record = _plain(line.data)
+    if record is not None:
+        return Told([record], [], "")
     blank = not line.data.strip(b" \t\r")
     if blank:
         return Told([], [], "")
@@ -104,6 +127,19 @@ def tell(line: Line) -> Told:
         return _dropped(line)
     edits = _surrogates(line)
     return Told([value], edits, "lone surrogates" if edits else "")
+
+
+def _plain(data: bytes) -> Record | None:
+    """The record of a line that needs nothing, as most are; None: to be looked at again.
+
+    jiter takes less than the strict parser of `tell` (no lone surrogate, no byte that is not UTF-8)
+    and nothing more, in under half its time.
+    """
+    try:
+        value = from_json(data, allow_inf_nan=False, cache_strings="keys")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _loose(line: Line) -> Told:

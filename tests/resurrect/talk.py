@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from savepoint.resurrect import conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint.resurrect.conversation import Session
 
 SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def read(saved: Iterable[bytes], *, full: bool) -> Session:
+    """How a saved file comes back."""
+    reader = conversation.Reader(full=full)
+    for _ in reader.passing(saved):
+        pass
+    return reader.session()
 
 
 class Talk:

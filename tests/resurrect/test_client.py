@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.capture.agents import claude_places
-from savepoint.resurrect import conversation
 from tests.claude.client import running
 from tests.claude.stub import Reply, texts
-from tests.resurrect.talk import Talk
+from tests.resurrect.talk import Talk, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +123,7 @@ def test_a_real_transcript_is_shown_as_far_as_it_is_said(
 ) -> None:
     """Every text between two compactions reaches the model, where nothing is said to be hidden."""
     saved = (shared / "transcripts" / f"{name}.jsonl").read_bytes()
-    session = conversation.read([saved], full=full)
+    session = read([saved], full=full)
     data = b"".join(session.pieces([saved]))
     identity = "22222222-2222-4333-8444-555555555555"
     with running(claude_program, tmp_path) as claude:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint.core import limits
-from savepoint.resurrect import conversation, transcript_lines
-from tests.resurrect.talk import Talk
+from savepoint.resurrect import transcript_lines
+from tests.resurrect.talk import Talk, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ def back(data: bytes, *, full: bool = False, size: int = 1 << 20) -> tuple[bytes
     def pieces() -> Iterator[bytes]:
         return (data[at : at + size] for at in range(0, len(data), size))
 
-    session = conversation.read(pieces(), full=full)
+    session = read(pieces(), full=full)
     return b"".join(session.pieces(pieces())), session
 
 
@@ -205,9 +205,47 @@ def test_memory_does_not_grow_with_the_file() -> None:
             yield line.replace('{"type"', f'{{"uuid":"{number}","type"', 1).encode() + b"\n"
 
     tracemalloc.start()
-    session = conversation.read(pieces(), full=False)
+    session = read(pieces(), full=False)
     total = sum(len(one) for one in session.pieces(pieces()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert total > count * 2_000_000
     assert peak < 40_000_000
+
+
+_ODD = [
+    b'{"a":NaN}',
+    b'{"a":-Infinity}',
+    b'{"a":1e999}',
+    b'{"a":%b}' % (b"1" * 5000),
+    b'{"a":%b%b}' % (b"[" * 300, b"]" * 300),
+    b'{"a":1,"a":2}',
+    b'{"a":01}',
+    b'{"a":"half \\ud83d"}',
+    b'{"a":"\\ud83d\\ude00 \\\\ud83d"}',
+    b'{"a":"\\udc00\\ud83d"}',
+    b'{"a":"\xff \xed\xa0\x80"}',
+    b'{"a":"raw \t"}',
+    b'{"a":"\\x41"}',
+    b'\xef\xbb\xbf{"a":1}',
+    b'{"a":1}{"a":2}',
+    b'{"a":1,}',
+    b'{"a":tru}',
+    b'\x0c{"a":1}',
+    b' {"a":1}\t\r',
+    b"[]",
+    b"null",
+    b"",
+]
+
+
+@pytest.mark.parametrize("data", _ODD)
+def test_a_line_is_told_alike_with_and_without_the_fast_parser(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two parsers of one format that differ are two formats."""
+    line = transcript_lines.Line(0, len(data), data, ended=True)
+    fast = transcript_lines.tell(line)
+    monkeypatch.setattr(transcript_lines, "_plain", lambda _: None)
+    slow = transcript_lines.tell(line)
+    assert repr(fast) == repr(slow)

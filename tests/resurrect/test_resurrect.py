@@ -165,6 +165,17 @@ def test_messages_after_the_savepoint_are_a_gap(saved: Scene) -> None:
     assert back["gap"] == {"after_savepoint": 3, "not_shown": 0}
 
 
+def test_a_live_transcript_that_is_another_now_is_counted_whole(saved: Scene) -> None:
+    """A client that rewrote its file: nothing of it can be told to have been saved."""
+    only = ("resurrect", "--only", "conversation", "--json")
+    before = saved.transcript.read_bytes()
+    saved.say("one", "two", "three")
+    saved.transcript.write_bytes(b" " + saved.transcript.read_bytes())
+    assert saved.good(*only).json["gap_messages"] == 3
+    saved.transcript.write_bytes(before[: before.index(b"\n") + 1])
+    assert saved.good(*only).json["gap_messages"] == 0
+
+
 @pytest.mark.parametrize(
     ("part", "there"),
     [
