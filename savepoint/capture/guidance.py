@@ -7,12 +7,12 @@ but no folder is entered twice.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits
+from savepoint.core.digest import sha256
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store import guidance as started
@@ -52,9 +52,9 @@ def guidance(project_dir: str, config_dir: str) -> list[Guidance]:
 
 def _told(path: str, kind: str, text: bytes) -> Iterator[Guidance]:
     if kind == "skill":
-        yield Guidance(path, kind, hashlib.sha256(frontmatter(text)).hexdigest())
+        yield Guidance(path, kind, sha256(frontmatter(text)).hexdigest())
         kind = "skill_body"
-    yield Guidance(path, kind, hashlib.sha256(text).hexdigest())
+    yield Guidance(path, kind, sha256(text).hexdigest())
 
 
 def note_start(store: Store, key: str, request: Request) -> None:
@@ -118,7 +118,11 @@ def _is_markdown(name: str) -> bool:
 
 
 def _read(path: str) -> bytes | None:
-    """A regular file's bytes; None if there is none, or it is too large or unreadable."""
+    """A regular file's bytes; None if there is none, or it is too large or unreadable. Most are not
+    there, and to resolve a path takes a look at each folder in it.
+    """
+    if not os.path.exists(path):
+        return None
     try:
         return read_bounded(os.path.realpath(path), limits.GUIDANCE_BYTES)
     except (SavepointError, OSError):

@@ -58,7 +58,10 @@ else:
             return cls(*values)
 
         def _replace(self, **named: object) -> Self:
-            return type(self)(**(self._asdict() | named))
+            values = [
+                named.pop(field, value) for field, value in zip(self._fields, self, strict=True)
+            ]
+            return type(self)(*values, **named)  # raises TypeError for what is left
 
         def _asdict(self) -> dict[str, object]:
             return dict(zip(self._fields, self, strict=True))

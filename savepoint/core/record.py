@@ -5,8 +5,6 @@ A record is its line: the bytes that were signed are the bytes that are stored, 
 
 from __future__ import annotations
 
-import hashlib
-
 from savepoint.core import keys, limits, schema, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
@@ -88,6 +86,8 @@ class Record(NamedTuple):
     @property
     def hash(self) -> str:
         """What `prev` of the next record and `rec` of an entry name: SHA-256 of the line."""
+        import hashlib  # not for a fire that finds nothing new
+
         return hashlib.sha256(self.line).hexdigest()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
@@ -11,6 +12,8 @@ from savepoint.core.patterns import late
 
 ZERO_DIGEST = "0" * 64
 LAST_TIME = 253402300799  # 9999-12-31T23:59:59Z, the last one that four digits of a year can spell
+
+_TIMES_KEPT = 512  # that were asked for last: a document's are first checked, then taken
 
 _DIGEST = late(r"[0-9a-f]{64}")
 _TIME = late(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
@@ -33,6 +36,7 @@ def time_text(seconds: int) -> str:
     return f"{year:04}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
 
 
+@lru_cache(maxsize=_TIMES_KEPT)
 def time_seconds(text: str) -> int:
     """The inverse of `time_text`; any other spelling, and a day that does not exist, is refused."""
     match = _TIME.fullmatch(text) if text.isascii() else None

@@ -1,25 +1,21 @@
 """What a session is told of what was learned before it, and what its turns add to that.
 
-Only where something is remembered, and late: a project without a dynasty pays one look for it.
+Only where something is remembered, and late: a project without a dynasty pays one look for it. A
+session that starts only reads, and imports nothing of what saves.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint import save
-from savepoint.core import record
 from savepoint.core.errors import SavepointError
-from savepoint.store import sessions
-from savepoint.store.layout import session_key
-from savepoint.store.lines import line_at
 from succession import dynasty
-from succession.dynasty.observe import Covering
 
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.save import Saved
     from savepoint.store.layout import Store
+    from succession.dynasty.observe import Covering
 
 
 def briefing(request: Request, source: str) -> str:
@@ -39,6 +35,8 @@ def after_turn(store: Store, request: Request, saved: Saved | None) -> None:
     if turn.due:
         dynasty.run(request, _covering(store, request, saved), turn.due)
     elif saved is not None:
+        from succession.dynasty.observe import Covering
+
         dynasty.note(request, Covering.of(saved.paths, saved.record))
 
 
@@ -46,9 +44,17 @@ def _covering(store: Store, request: Request, saved: Saved | None) -> Covering |
     """A savepoint that holds what there is: this turn's, one made now, or the newest where nothing
     is new since.
     """
+    from savepoint import save
+    from succession.dynasty.observe import Covering
+
     saved = saved or save.save_consciousness_state(request._replace(trigger="succession"))
     if saved is not None:
         return Covering.of(saved.paths, saved.record)
+    from savepoint.core import record
+    from savepoint.store import sessions
+    from savepoint.store.layout import session_key
+    from savepoint.store.lines import line_at
+
     last = sessions.load(store, session_key(request.session_id))
     if last is None:
         return None

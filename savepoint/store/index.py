@@ -5,12 +5,12 @@ All of this happens under the store lock, and reads O(1) however long the index 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
+from savepoint.core.digest import sha256
 from savepoint.core.errors import (
     DiskError,
     MalformedError,
@@ -60,7 +60,7 @@ def settle(paths: InstancePaths) -> Tail:
         durable.append(paths.index_file, b"\n", size=size)
         return Tail(size + 1, _parse(torn), damaged=False)
     if torn:
-        aside = f"{paths.index_file}.torn-{hashlib.sha256(torn).hexdigest()[:16]}"
+        aside = f"{paths.index_file}.torn-{sha256(torn).hexdigest()[:16]}"
         durable.create_exclusive(aside, torn)
         durable.truncate(paths.index_file, size - len(torn))
     return Tail(size - len(torn), last, damaged=bool(line) and last is None)
@@ -98,7 +98,7 @@ def holds(paths: InstancePaths, tail: Tail, seq: int, record_hash: str) -> bool:
     if last is not None and last.seq == seq + 1:
         return last.prev == record_hash
     lines = read(paths).split(b"\n")
-    return any(hashlib.sha256(line).hexdigest() == record_hash for line in lines)
+    return any(sha256(line).hexdigest() == record_hash for line in lines)
 
 
 def append(paths: InstancePaths, tail: Tail, line: bytes) -> int:
@@ -186,4 +186,4 @@ def _after_damage(paths: InstancePaths) -> tuple[int, str]:
     if not known:
         return len(lines), spelling.ZERO_DIGEST
     number, one = max(known, key=lambda pair: pair[1].seq)
-    return one.seq + len(lines) - 1 - number, hashlib.sha256(lines[-1]).hexdigest()
+    return one.seq + len(lines) - 1 - number, sha256(lines[-1]).hexdigest()

@@ -7,10 +7,10 @@ were recorded, or as somebody edited them later.
 from __future__ import annotations
 
 import binascii
-import hashlib
 from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
+from savepoint.core.digest import sha256
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
@@ -19,7 +19,7 @@ from succession.dynasty.constants import FILE_BYTES
 from succession.dynasty.entry import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from savepoint.core.strict_json import Json
 
@@ -56,15 +56,22 @@ class Kept(NamedTuple):
         return dump(members) + b"\n"
 
 
-def lines_of(data: bytes, ids: Collection[str]) -> dict[str, tuple[bytes, ...]]:
-    """The lines of these entries, by id, oldest first. Not parsed: few of them are ever asked for,
-    and a long archive is looked through at every succession.
+def lines_of(parts: Iterable[bytes], ids: Collection[str]) -> dict[str, tuple[bytes, ...]]:
+    """The lines of these entries, by id, oldest first. parts: of an archive, each of whole lines.
+    Not parsed, nor copied: few of them are ever asked for, and a long archive is looked through at
+    every succession.
     """
-    wanted = {one.encode() for one in ids}
+    wanted = {one.encode(): one for one in ids}
     found: dict[str, tuple[bytes, ...]] = {}
-    for line in [line for line in data.split(b"\n") if line[_ID_AT:_ID_END] in wanted]:
-        one = line[_ID_AT:_ID_END].decode()
-        found[one] = (*found.get(one, ()), line)
+    for data in parts:
+        start = 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            end = end if end >= 0 else len(data)
+            one = wanted.get(data[start + _ID_AT : start + _ID_END])
+            if one is not None:
+                found[one] = (*found.get(one, ()), data[start:end])
+            start = end + 1
     return found
 
 
@@ -84,7 +91,7 @@ def read(data: bytes) -> list[Kept]:
 
 def digest(text: str) -> str:
     """By which it is told whether a What or body was edited: half of its SHA-256, in hex."""
-    return hashlib.sha256(entry.to_bytes(text)).hexdigest()[:32]
+    return sha256(entry.to_bytes(text)).hexdigest()[:32]
 
 
 def _readable(lines: Sequence[bytes]) -> Iterator[Kept]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
 from typing import TYPE_CHECKING
 
 from savepoint.capture import gitfiles
+from savepoint.core.digest import sha256
 from savepoint.core.errors import UnverifiableError
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from savepoint.store.worktree import current_worktree
 from succession.dynasty.constants import GIT_SECONDS
 
@@ -58,7 +59,7 @@ def folder(name: str) -> str:
     """
     if _PLAIN.fullmatch(name) and not _DETACHED.fullmatch(name):
         return name
-    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:_DIGITS]
+    digest = sha256(os.fsencode(name)).hexdigest()[:_DIGITS]
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_SLUG_CHARS].strip("-")
     return f"{slug or 'x'}~{digest}"
 
@@ -83,5 +84,5 @@ def _head(worktree: Worktree, env: Mapping[str, str]) -> gitfiles.Head:
     )
 
 
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_DETACHED = re.compile(rf"detached-[0-9a-f]{{{_DIGITS}}}")
+_PLAIN = late(r"[a-z0-9][a-z0-9_-]{0,63}")
+_DETACHED = late(rf"detached-[0-9a-f]{{{_DIGITS}}}")

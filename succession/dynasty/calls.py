@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import claude_lines
 from savepoint.core import limits
+from savepoint.core.digest import sha256
 from savepoint.core.named import NamedTuple
 from succession.dynasty import words
 from succession.dynasty.constants import WORD_LETTERS
@@ -58,7 +58,7 @@ def _calls(record: dict[str, object], project: str) -> Iterator[Call]:
         identity, given = block.get("id"), block.get("input")
         if isinstance(identity, str) and isinstance(given, dict):
             paths = tuple(dict.fromkeys(_paths(given, project)))
-            key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+            key = sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
             time = _seconds(record.get("timestamp"))
             yield Call(key[:_ID_DIGITS], time, paths, _words(given, paths))
 

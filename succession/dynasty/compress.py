@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from savepoint.core.patterns import late
 from succession.dynasty import entry
 from succession.dynasty.constants import COMPRESSED_CHARS, DETAILED_REF, ONE_LINE_CHARS
 from succession.dynasty.entry import DECISION
@@ -36,4 +36,4 @@ def for_layer1(one: Entry) -> Entry:
     return one._replace(body=entry.guarded(short, is_what=one.kind == DECISION))
 
 
-_SENTENCE = re.compile(r".*?[.!?](?= |$)")
+_SENTENCE = late(r".*?[.!?](?= |$)")

@@ -58,8 +58,8 @@ def wisdom(
     for place, one in enumerate(one for layer in layers for one in layer):
         if lives[one.id].drawn:
             continue
-        said = words.of(one, lives[one.id].paths)
-        is_path = any(said.names(path) for path in changed)
-        if is_path or said.words & tokens:
+        known = words.paths_of(one, lives[one.id].paths) if changed else frozenset[str]()
+        is_path = any(words.names(known, path) for path in changed)
+        if is_path or words.words_of(one) & tokens:
             ranked.append((not is_path, -one.ref, place, one))
     return tuple(one for *_, one in sorted(ranked, key=lambda rank: rank[:3])[:WISDOM_ENTRIES])

@@ -5,12 +5,12 @@ Only the lines of ours change, and only in place; whatever else people write the
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
 from savepoint.core.errors import SelectorError
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from succession.dynasty.constants import DEVIANT_NUDGE_SESSIONS, DEVIANT_RESOLVE_SESSIONS
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _one_line(text: str) -> str:
 
 
 _HEADER = "### [deviant] "
-_FACT = re.compile(r"(Filed|Session|Vault ref|Dusk ref|Status): ?(.*)")
+_FACT = late(r"(Filed|Session|Vault ref|Dusk ref|Status): ?(.*)")
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,14 +13,15 @@ heading or an entry inside a text is never taken for one (peers.md 3.3, defect 8
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from savepoint.core.digest import sha256
 from savepoint.core.errors import UsageError
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from succession.dynasty.constants import TITLE_CHARS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 DECISION, OBSERVATION = "decision", "observation"
 INDENT = "     "
 WHY_MARK = " — Why: "
-_IDS_KEPT = 512  # of entries that were asked for last: each is asked for some twenty times
+_KEPT = 512  # ids and headers that were asked for last: each is asked for some twenty times
 
 
 class Entry(NamedTuple):
@@ -173,17 +174,18 @@ def to_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=_IDS_KEPT)
+@lru_cache(maxsize=_KEPT)
 def _id(kind: str, title: str, why: str) -> str:
-    return hashlib.sha256(b"\0".join(map(to_bytes, (kind, title, why)))).hexdigest()
+    return sha256(b"\0".join(map(to_bytes, (kind, title, why)))).hexdigest()
 
 
+@lru_cache(maxsize=_KEPT)
 def _header(line: str) -> tuple[Entry, str, bool] | None:
     """What the tags say, the title as written, and whether it is an item; None if no header."""
     match = _HEADER.fullmatch(line) if line.startswith(("#", "-")) else None
     if match is None:
         return None
-    tags = re.findall(r"\[([^\]]+)\]", match[2])
+    tags = _TAG.findall(match[2])
     kinds = [tag for tag in tags if tag in (DECISION, OBSERVATION)]
     kinds = kinds or [DECISION for tag in tags if tag == "decree"]
     if not kinds:
@@ -236,8 +238,10 @@ def _indented(line: str) -> str:
 
 
 _UNCLEAN = {"Cc", "Cs", "Zl", "Zp"}
-_TAGS = re.compile(r"\[(?:ref:[0-9]{1,9}|vault-candidate|decree|decision|observation)\]")
-_HEADER = re.compile(rf"(###[ \t]+|-[ \t]+)((?:{_TAGS.pattern}[ \t]*)+)(.*)", re.DOTALL)
-_REF = re.compile(r"\[ref:[0-9]{1,9}\]")
-_HEADING = re.compile(r"#{1,6}(?:[ \t\r]|$)")
-_UNDERLINE = re.compile(r"(?:=+|-{3,})[ \t\r]*")
+_KNOWN_TAG = r"\[(?:ref:[0-9]{1,9}|vault-candidate|decree|decision|observation)\]"
+_TAGS = late(_KNOWN_TAG)
+_HEADER = late(rf"(###[ \t]+|-[ \t]+)((?:{_KNOWN_TAG}[ \t]*)+)(.*)", re.DOTALL)
+_TAG = late(r"\[([^\]]+)\]")
+_REF = late(r"\[ref:[0-9]{1,9}\]")
+_HEADING = late(r"#{1,6}(?:[ \t\r]|$)")
+_UNDERLINE = late(r"(?:=+|-{3,})[ \t\r]*")

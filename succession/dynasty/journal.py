@@ -15,13 +15,13 @@ journal is there, and set aside beside the new file after it; it is never overwr
 from __future__ import annotations
 
 import binascii
-import hashlib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.capture.memory import LOCK
 from savepoint.core import spelling
+from savepoint.core.digest import sha256
 from savepoint.core.errors import BusyError, DiskError, MalformedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
@@ -241,7 +241,7 @@ def _content_of(path: str) -> bytes | None:
 
 
 def _digest(data: bytes | None) -> str:
-    return "" if data is None else hashlib.sha256(data).hexdigest()
+    return "" if data is None else sha256(data).hexdigest()
 
 
 def _size(path: str) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from succession.dynasty import entry, markdown
 
 if TYPE_CHECKING:
@@ -84,9 +84,14 @@ def _ancestor(lines: list[str], section: str) -> Ancestor | None:
 
 
 def _last_heading(data: bytes) -> str:
-    at = (b"\n" + data).rfind(b"\n" + _SECTION.encode())
-    return entry.to_text(data[at:].partition(b"\n")[0]).strip() if at >= 0 else ""
+    """Of a text that may be long: nothing of it but that line is copied."""
+    start = _SECTION.encode()
+    at = data.rfind(b"\n" + start) + 1
+    if not data.startswith(start, at):
+        return ""
+    end = data.find(b"\n", at)
+    return entry.to_text(data[at : end if end >= 0 else len(data)]).strip()
 
 
-_HEADER = re.compile(r"### \[dynasty:([0-9]{1,9})\][ \t]+")
-_FACT = re.compile(r"(Demoted|Original ref): (.*)")
+_HEADER = late(r"### \[dynasty:([0-9]{1,9})\][ \t]+")
+_FACT = late(r"(Demoted|Original ref): (.*)")

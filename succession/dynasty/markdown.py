@@ -8,9 +8,11 @@ entry above it, so that a note below an entry is not taken for a piece of it (op
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from succession.dynasty import entry
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ DAY_ICON, DUSK_ICON, DAWN_ICON, LINEAGE_ICON = "☀️", "🌙", "🌅", "📜"
 LAYER_TITLES = ("Layer 1 (detailed)", "Layer 2 (compressed)", "Layer 3 (one-liners)")
 GIT_STATE, DUSK_WISDOM = "Git State", "Dusk Wisdom"
 SUGGESTED = "Succession suggested: "
+_PAGES_KEPT = 8  # texts that were parsed last: one turn asks for the same page several times
 
 
 class Part(NamedTuple):
@@ -71,6 +74,7 @@ class Page(NamedTuple):
         return Page(tuple(_scored(part, refs) for part in self.parts))
 
 
+@lru_cache(maxsize=_PAGES_KEPT)
 def parse(text: str) -> Page:
     """The parts of a file; their raw text joined is the text."""
     lines = text.split("\n")
@@ -235,7 +239,7 @@ _MATCHED = "<!-- Keyword-matched entries from Dusk relevant to current work -->"
 _BRANCH = r"<!-- Branch: .* \| Born: .* -->"
 _STAGED = "<!-- Staged for next succession -->"
 _OURS = tuple(
-    (what, re.compile(rf"(?:{pattern})[ \t\r]*", re.DOTALL))
+    (what, late(rf"(?:{pattern})[ \t\r]*", re.DOTALL))
     for what, pattern in (
         (TITLE, rf"# (?:{DAY_ICON} Day|{DUSK_ICON} Dusk|{DAWN_ICON} Dawn) — .*"),
         (COMMENT, rf"{_BRANCH}|{_STAGED}|{re.escape(_MATCHED)}"),

@@ -120,7 +120,7 @@ def freeze(state: State, git: Git, reason: str, now: int) -> Work:
         day=_once(day.entries, set()),
         layers=_decreed((layers[0], layers[1], layers[2]), admitted.meta),
         texts=(dusk.texts(""), *(dusk.texts(number) for number in "123")),
-        originals=archive.lines_of(state.archive + lines, {one.id for one in every}),
+        originals=archive.lines_of((state.archive, lines), {one.id for one in every}),
         kept=admitted.kept,
         notes=_carried(day, dusk, dawn),
         vault=state.vault,

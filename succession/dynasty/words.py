@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
+from savepoint.core.patterns import late
 from succession.dynasty.constants import SEARCHED_CHARS, WORD_LETTERS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Mentions(NamedTuple):
 
     def names(self, path: str) -> bool:
         """Is `path`, from the project's top, one of the paths? Without its folders as well."""
-        return any(path == one or path.endswith("/" + one) for one in self.paths)
+        return names(self.paths, path)
 
     def shares_folder(self, path: str) -> bool:
         """Is one of the paths in the folder of `path`, or that folder or one above it?"""
@@ -36,8 +36,22 @@ class Mentions(NamedTuple):
 
 def of(one: Entry, more: Iterable[str] = ()) -> Mentions:
     """What an entry speaks of, within its first SEARCHED_CHARS. more: paths of its full text."""
-    text = one.text[:SEARCHED_CHARS]
-    return Mentions(paths(text).union(more), words(text))
+    return Mentions(paths_of(one, more), words_of(one))
+
+
+def paths_of(one: Entry, more: Iterable[str] = ()) -> frozenset[str]:
+    """The paths of those alone."""
+    return paths(one.text[:SEARCHED_CHARS]).union(more)
+
+
+def words_of(one: Entry) -> frozenset[str]:
+    """The words of those alone."""
+    return words(one.text[:SEARCHED_CHARS])
+
+
+def names(known: Iterable[str], path: str) -> bool:
+    """Is `path`, from the project's top, one of those? Without its folders as well."""
+    return any(path == one or path.endswith("/" + one) for one in known)
 
 
 def paths(text: str) -> frozenset[str]:
@@ -52,8 +66,8 @@ def words(text: str) -> frozenset[str]:
 
 
 _NAME = r"[\w@+~-][\w@+~.-]*"
-_PATH = re.compile(
+_PATH = late(
     rf"(?<![\w/.:-])(?:\./)?\.?(?:(?:{_NAME}/)+(?:{_NAME})?|[\w@+-][\w@+.-]*\.[A-Za-z][A-Za-z0-9]{{0,7}}\b)"
 )
-_NUMBER = re.compile(r"[0-9.]*|e\.g|i\.e")
-_WORD = re.compile(rf"[^\W\d_]{{{WORD_LETTERS},}}")
+_NUMBER = late(r"[0-9.]*|e\.g|i\.e")
+_WORD = late(rf"[^\W\d_]{{{WORD_LETTERS},}}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fault.scene import HOOK, Scene, run
+from tests.fault.scene import HOOK, Scene, hook, run
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -30,11 +30,14 @@ def scene(tmp_path: Path) -> Scene:
     return scene
 
 
-def imported(scene: Scene, event: str = "PreCompact") -> set[str]:
-    """Every module that a fire imports beyond what a bare interpreter does."""
-    timed = [HOOK[0], "-X", "importtime", *HOOK[1:], event]
+def imported(scene: Scene, event: str = "PreCompact", says: str = "") -> set[str]:
+    """Every module that a fire imports beyond what a bare interpreter does. says: what it prints
+    holds; nothing is printed where that is empty.
+    """
+    timed = [HOOK[0], "-X", "importtime", *hook(event)[1:]]
     fired = run(timed, scene.project, scene.environment(), scene.payload(event=event))
-    assert (fired.code, fired.out) == (0, b"")
+    assert fired.code == 0
+    assert says.encode() in fired.out if says else fired.out == b""
     bare = run([HOOK[0], "-X", "importtime", "-I", "-c", "pass"], scene.project, {}, b"")
     return set(_LINE.findall(fired.err)) - set(_LINE.findall(bare.err))
 
@@ -51,6 +54,16 @@ def test_a_fire_with_nothing_new(scene: Scene) -> None:
     assert tops(found) - OURS - THEIRS == set(), "neither what signs nor what compresses"
     assert not [name for name in found if name.startswith(("savepoint.gitlayer", "savepoint.cli"))]
     assert len(scene.saves()) == 1
+
+
+def test_a_session_that_is_told_what_was_learned(scene: Scene) -> None:
+    """It reads the dynasty, and needs neither OpenSSL's hashes nor what saves."""
+    told = ("--title", "Locks are files", "--why", "Two hooks run at once", "--what", "flock")
+    assert scene.command("succession", "record", "decision", *told).code == 0
+    assert scene.fire().is_quiet
+    found = imported(scene, "SessionStart", says="Locks are files")
+    assert "succession.dynasty.start" in found
+    assert found & {"_hashlib", "savepoint.save", "savepoint.store.savepoints"} == set()
 
 
 def test_a_save(scene: Scene) -> None:
