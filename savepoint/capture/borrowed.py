@@ -48,10 +48,18 @@ _BLOB_FIELDS = 3  # id, kind, size
 
 
 class Borrowed:
-    """One worktree, ready for git to read. Raises DiskError where it cannot be set up."""
+    """One worktree, ready for git to read; `index`: also what is staged, which may be long, and no
+    command about commits looks at it. Raises DiskError where it cannot be set up.
+    """
 
     def __init__(
-        self, worktree: Worktree, commit: str | None, config: Config, scratch: str
+        self,
+        worktree: Worktree,
+        commit: str | None,
+        config: Config,
+        scratch: str,
+        *,
+        index: bool = True,
     ) -> None:
         self.worktree = worktree
         self.index = b""  # as it was read; empty where there is none
@@ -59,19 +67,20 @@ class Borrowed:
         self.shared: dict[str, bytes] = {}  # the shared parts of a split index, by id
         self._folder = ScratchFolder(scratch)
         try:
-            self._fill(commit, config)
+            self._fill(commit, config, index=index)
         except DiskError:
             self._folder.remove()
             raise
 
-    def _fill(self, commit: str | None, config: Config) -> None:
+    def _fill(self, commit: str | None, config: Config, *, index: bool) -> None:
         folder, worktree = self._folder, self.worktree
         folder.folder("refs")
         folder.link("objects", os.path.join(worktree.common_dir, "objects"))
         folder.link("info", os.path.join(worktree.common_dir, "info"))
         folder.write("HEAD", (commit or "ref: refs/heads/none").encode() + b"\n")
         folder.write("config", _own_config(config))
-        self._read_index()
+        if index:
+            self._read_index()
         if self.index:
             folder.write("index", self.index, mtime=_FAR_AHEAD)
         for name, data in self.shared.items():

@@ -27,13 +27,19 @@ class Asked:
         self._running = ours.start(env, *_LOG, commit)
 
     def finish(self) -> tuple[tuple[str, str], ...]:
-        """Full ids and subjects, newest first; empty where git cannot tell. Once."""
+        """Full ids and clean subjects, newest first; empty where git cannot tell. Once."""
         try:
             told = self._running.finish(time.monotonic() + GIT_SECONDS)
         finally:
             self._ours.remove()
         lines = told.out.decode("utf-8", "replace").split("\n") if told.ok else []
-        return tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in lines if line)
+        split = (line.partition(" ") for line in lines if line)
+        return tuple((commit, clean(subject)) for commit, _, subject in split)
+
+
+def clean(text: str) -> str:
+    """As it may stand on a line of a page."""
+    return gitfiles.printable(" ".join(text.split()))
 
 
 def ask(store: Store, branch: Branch, env: Mapping[str, str]) -> Asked | None:
@@ -44,7 +50,8 @@ def ask(store: Store, branch: Branch, env: Mapping[str, str]) -> Asked | None:
     if worktree is None or branch.commit is None:
         return None
     try:
-        ours = Borrowed(worktree, branch.commit, gitfiles.read_config(worktree), store.scratch)
+        config = gitfiles.read_config(worktree)
+        ours = Borrowed(worktree, branch.commit, config, store.scratch, index=False)
     except DiskError:
         return None
     return Asked(ours, env, branch.commit)

@@ -1,4 +1,4 @@
-"""What is drawn from a savepoint: the state of git for Dawn, and observations for Day.
+"""What is drawn from a savepoint: changed files for Dawn, and observations for Day.
 
 Nothing here is guessed: commits that were made, files that the session wrote, each with a pointer
 to the savepoint and the place in its conversation.
@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.capture import gitfiles
 from savepoint.core import snapshot
 from savepoint.core.named import NamedTuple
 from savepoint.store import savepoints
 from savepoint.store.layout import session_key
-from succession.dynasty.constants import (
-    COMMITS_SHOWN,
-    PATHS_SHOWN,
-    TITLE_CHARS,
-)
-from succession.dynasty.dawn import Git
+from succession.dynasty.commits import clean
+from succession.dynasty.constants import COMMITS_SHOWN, PATHS_SHOWN, TITLE_CHARS
 from succession.dynasty.entry import OBSERVATION, Entry
 
 if TYPE_CHECKING:
@@ -27,8 +22,6 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths, Store
-    from succession.dynasty.branch import Branch
-    from succession.dynasty.commits import Asked
     from succession.dynasty.meta import Meta
 
 
@@ -51,15 +44,6 @@ class Covering(NamedTuple):
         size = snapshot.member_at(self.document, ("conversation_history", "transcript", "bytes"))
         place = "no conversation" if size is None else f"conversation to byte {size}"
         return f"Savepoint {self.seq}, snapshot {self.snapshot_hash}, {place}."
-
-
-def git(store: Store, branch: Branch, asked: Asked | None, covering: Covering | None) -> Git:
-    """The state of the repository: commits from git, changed files as the savepoint has them."""
-    if branch.worktree is None:
-        return Git()
-    changes = None if covering is None else tuple(_changes(store, covering.document))
-    told = asked.finish() if asked else ()
-    return Git(branch.name, tuple((commit, _clean(subject)) for commit, subject in told), changes)
 
 
 def observations(
@@ -91,14 +75,15 @@ def _fresh(commits: Sequence[tuple[str, str]], known: str | None) -> list[tuple[
     return list(commits[: ids.index(known)] if known in ids else commits[:COMMITS_SHOWN])
 
 
-def _changes(store: Store, document: dict[str, Json]) -> list[str]:
+def changes(store: Store, document: dict[str, Json]) -> tuple[str, ...]:
+    """The paths that were not committed, as the savepoint has them; clean text."""
     files = savepoints.listed(store, document, ("git_state", "changes", "files"))
     deleted = savepoints.listed(store, document, ("git_state", "changes", "deleted"))
     paths = (
         [one["path"] for one in files if isinstance(one, dict)] if isinstance(files, list) else []
     )
     paths += deleted if isinstance(deleted, list) else []
-    return sorted({_clean(one) for one in paths if isinstance(one, str)})
+    return tuple(sorted({clean(one) for one in paths if isinstance(one, str)}))
 
 
 def _written(store: Store, document: dict[str, Json]) -> list[str]:
@@ -106,11 +91,7 @@ def _written(store: Store, document: dict[str, Json]) -> list[str]:
     if not isinstance(files, dict):
         return []
     return sorted(
-        _clean(path)
+        clean(path)
         for path, one in files.items()
         if isinstance(one, dict) and one.get("known") == "written"
     )
-
-
-def _clean(text: str) -> str:
-    return gitfiles.printable(" ".join(text.split()))

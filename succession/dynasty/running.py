@@ -11,6 +11,10 @@ from succession.dynasty import branch, commits
 
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
+    from savepoint.store.layout import Store
+    from succession.dynasty.branch import Branch
+    from succession.dynasty.commits import Asked
+    from succession.dynasty.dawn import Git
     from succession.dynasty.observe import Covering
     from succession.dynasty.steps import Succession
 
@@ -27,12 +31,14 @@ def run(request: Request, covering: Covering | None, reason: str, *, dry: bool) 
     store = registry.find(Home(request.home), request.project)
     here = branch.current(request.project, request.cwd, request.environment)
     asked = commits.ask(store, here, request.environment)
-    from succession.dynasty import keep, observe, record, steps  # git works meanwhile
+    from succession.dynasty import keep, steps  # git works meanwhile
 
-    git = observe.git(store, here, asked, covering)
+    git = _git(store, here, asked, covering)
     with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
         state, archive = held.state, b""
         if covering is not None:
+            from succession.dynasty import observe, record
+
             found = observe.observations(store, covering, git.commits, state.meta)
             done = record.observe(state, found, request.now, session_key(request.session_id))
             state, archive = done.state, done.archive
@@ -55,7 +61,7 @@ def note(request: Request, covering: Covering) -> None:
     asked = commits.ask(store, here, request.environment)
     from succession.dynasty import keep, observe, record
 
-    git = observe.git(store, here, asked, covering)
+    git = _git(store, here, asked, covering)
     with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
         if not held.exists:
             return
@@ -64,3 +70,17 @@ def note(request: Request, covering: Covering) -> None:
         done = record.observe(held.state, found, request.now, origin)
         meta = done.state.meta._replace(commit=here.commit or held.state.meta.commit)
         held.write(done.state._replace(meta=meta), held.seen, archive=done.archive)
+
+
+def _git(store: Store, here: Branch, asked: Asked | None, covering: Covering | None) -> Git:
+    """The state of the repository: commits from git, changed files as the savepoint has them."""
+    from succession.dynasty.dawn import Git
+
+    if here.worktree is None:
+        return Git()
+    changes = None
+    if covering is not None:
+        from succession.dynasty import observe
+
+        changes = observe.changes(store, covering.document)
+    return Git(here.name, asked.finish() if asked else (), changes)
