@@ -27,9 +27,11 @@ def note_unsaved(store: Store, request: Request) -> int:
         return 0
     rested = (request.now - limits.STOP_INTERVAL_SECONDS) * 10**9
     noted = 0
-    for when, path in sorted(claude_places.written(request.config_dir, request.project))[::-1]:
+    written = claude_places.written(request.config_dir, request.project)
+    since = [(when, path) for when, path in written if when >= begun]
+    for when, path in sorted(since, reverse=True):
         session_id = os.path.basename(path).removesuffix(".jsonl")
-        if when < begun or noted >= limits.CATCH_UP_SESSIONS:
+        if noted >= limits.CATCH_UP_SESSIONS:
             break
         key = session_key(session_id)
         if session_id == request.session_id or not _saved_at(store, key) < when < rested:

@@ -51,7 +51,9 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
         f"savepoint saves the state of this session outside the project (instance {name}, "
         f"key {paths.slug[-8:]}, store {store.id[:8]})."
     )
-    own = _record(paths, last.offset) if last else None
+    own = newest
+    if last is None or newest is None or newest.signature.hex() != last.signature:
+        own = _record(paths, last.offset) if last else None
     if own is not None:
         yield f"Newest savepoint of this session: {_told(own, paths)}."
         yield from _ways(own, source, command)

@@ -8,6 +8,7 @@ import stat
 
 from savepoint.core.errors import DiskError, MalformedError
 
+_STEP_BYTES = 1 << 16  # of a file that gives fewer or more than its size
 _LINK = (errno.ELOOP, errno.EMLINK)  # EMLINK on FreeBSD
 
 
@@ -60,14 +61,15 @@ def read_at(fd: int, size: int, offset: int) -> bytes:
 
 
 def _read(fd: int, path: str, limit: int) -> bytes:
+    """All of it, mostly by one read of its size: the parts of a long file would all be copied."""
     chunks = []
-    left = limit + 1
+    left, step = limit + 1, os.fstat(fd).st_size + 1
     while left > 0:
-        chunk = os.read(fd, min(left, 1 << 20))
+        chunk = os.read(fd, min(left, step))
         if not chunk:
             break
         chunks.append(chunk)
-        left -= len(chunk)
+        left, step = left - len(chunk), _STEP_BYTES
     if left <= 0:
         raise MalformedError(f"{path}: larger than {limit} bytes")
     return b"".join(chunks)

@@ -14,6 +14,7 @@ from savepoint.core.patterns import late
 from savepoint.store.files import open_regular
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Container, Iterable, Iterator
 
     from savepoint.capture.agents.adapter import Fold
@@ -84,17 +85,12 @@ def begun_in(path: str) -> str | None:
 
 
 def _written_in(folders: Iterable[str]) -> list[tuple[int, str]]:
-    found = []
-    for folder in folders:
-        for entry in _entries(folder):
-            name, ending = os.path.splitext(entry.name)
-            if (
-                ending == ".jsonl"
-                and _UUID.fullmatch(name)
-                and entry.is_file(follow_symlinks=False)
-            ):
-                found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
-    return found
+    return [
+        (entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)
+        for folder in folders
+        for entry in _entries(folder, _TRANSCRIPT)
+        if entry.is_file(follow_symlinks=False)
+    ]
 
 
 def own_folders(config_dir: str, transcript: str) -> tuple[str, ...]:
@@ -153,8 +149,8 @@ class _Found:
 
     def agents_beside(self, folder: str, session_id: str) -> None:
         """Old subagents' transcripts of this session: their first record names it."""
-        for entry in _entries(folder):
-            if _OLD_AGENT.fullmatch(entry.name) and _first_session(entry.path) == session_id:
+        for entry in _entries(folder, _OLD_AGENT):
+            if _first_session(entry.path) == session_id:
                 self._add(entry.name, entry)
 
     def named(self, folder: str, label: str, names: Container[str]) -> None:
@@ -181,11 +177,14 @@ class _Found:
             self.omitted.append(told)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; nothing if it cannot be listed."""
+def _entries(folder: str, wanted: re.Pattern[str] | None = None) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing if it cannot be listed. wanted: what the name is like;
+    of many hundred sessions in a folder a fire looks for few.
+    """
     try:
         with os.scandir(folder) as listing:
-            return sorted(listing, key=lambda entry: entry.name)
+            found = [one for one in listing if wanted is None or wanted.fullmatch(one.name)]
+            return sorted(found, key=lambda entry: entry.name)
     except OSError:
         return []
 
@@ -269,5 +268,5 @@ _NAME_CHARS = 200  # characters of a project folder's name before a hash
 _TWO_UNITS = late("[\U00010000-\U0010ffff]")
 _NO_NAME = late("[^A-Za-z0-9]")
 _ID = late("[A-Za-z0-9-]{1,64}")
-_UUID = late("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TRANSCRIPT = late(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\.jsonl")
 _OLD_AGENT = late(r"agent-[0-9a-f]{6,40}\.jsonl")
