@@ -37,11 +37,11 @@ def compress(raw: bytes) -> bytes:
 
 def decompress(frame: bytes, size: int) -> bytes:
     """The `size` raw bytes of exactly one frame. Raises TamperedError."""
-    return b"".join(pieces(frame, size))
+    return b"".join(pieces(frame, size, size + 1))
 
 
-def pieces(frame: bytes | memoryview, size: int) -> Iterator[bytes]:
-    """As `decompress`, in pieces of at most PIECE_BYTES, which stay in the processor's cache.
+def pieces(frame: bytes | memoryview, size: int, most: int = limits.PIECE_BYTES) -> Iterator[bytes]:
+    """As `decompress`, in pieces of `most` bytes or less; PIECE_BYTES stay in a processor's cache.
 
     Raises TamperedError, at the end: until then nothing is known of them. Never produces more than
     one byte too many (a zip bomb states a small size and goes on), and takes nothing behind the
@@ -52,13 +52,13 @@ def pieces(frame: bytes | memoryview, size: int) -> Iterator[bytes]:
     opener = zstd.ZstdDecompressor()
     left = size + 1
     try:
-        piece: bytes = opener.decompress(frame, min(limits.PIECE_BYTES, left))
+        piece: bytes = opener.decompress(frame, min(most, left))
         while piece:
             left -= len(piece)
             yield piece
             if opener.eof or not left:
                 break
-            piece = opener.decompress(b"", min(limits.PIECE_BYTES, left))
+            piece = opener.decompress(b"", min(most, left))
     except zstd.ZstdError as failure:
         raise TamperedError(f"a segment's frame does not open: {failure}") from failure
     if left != 1 or not opener.eof or opener.unused_data:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import deque
 from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import claude_places
@@ -17,9 +18,11 @@ from savepoint.core.errors import TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.resurrect import conversation, members, moves, selection
 from savepoint.store import durable, savepoints
+from savepoint.store.packs import read_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from savepoint.core.snapshot import StoredFile
     from savepoint.resurrect.conversation import Session
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 AGENT = "claude-code"
+_AHEAD = 2  # segments that are opened before they are needed, and held in memory
 _BACKUPS = b"file-history"
 _OWN = ""  # the session's own folder
 _OLD_AGENTS = b"subagents"  # where clients since 2.1.2 look for what once lay beside
@@ -71,7 +75,7 @@ def stage(
         transcript, beside = selection.thread(files, part.thread), []
 
     def saved() -> Iterator[bytes]:
-        return savepoints.content(store, transcript)
+        return _ahead(store, transcript)
 
     if part.span is not None:
         begin, end = selection.cut(saved(), part.span)
@@ -124,6 +128,22 @@ def _write(
             transcript.drop()
             size = folder.new(name, session.pieces(saved()))
     return session, size or 0
+
+
+def _ahead(store: Store, file: StoredFile) -> Iterator[bytes]:
+    """As savepoints.content: while one segment is looked at, the next is opened and hashed, which
+    happens without the interpreter's lock.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        opening: deque[Future[bytes]] = deque()
+        for segment in file.segments:
+            opening.append(pool.submit(read_segment, store, segment))
+            if len(opening) > _AHEAD:
+                yield opening.popleft().result()
+        while opening:
+            yield opening.popleft().result()
 
 
 def _placed(beside: list[StoredFile]) -> dict[str, list[Member]]:
