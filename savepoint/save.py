@@ -88,7 +88,10 @@ def save_consciousness_state(request: Request) -> Saved | None:
             return None
         _note(request, "started").save(store, key)
         _sign_drafts(store, key, request)
-        return _save(request, store, key, chosen, git)
+        saved = _save(request, store, key, chosen, git)
+        if saved is None:
+            pending.clear(store, key)
+        return saved
 
 
 def finish_pending(request: Request) -> list[Saved]:
@@ -144,7 +147,7 @@ def _resumed(request: Request, store: Store, note: Note) -> Request:
 
 def _save(
     request: Request, store: Store, key: str, chosen: Config, git: repository.Pending
-) -> Saved:
+) -> Saved | None:
     history = session.history(store, key, request, chosen)
     exclusion = Exclusion(os.path.realpath(request.project), chosen.exclude, request.home)
     with PackWriter(store, {**history.known(), **_drafted(store, key)}) as packs:
@@ -152,6 +155,8 @@ def _save(
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}
+    if found.conversation.stored is None and _is_repeated(history, draft):
+        return None
     git_step = _GitStep(history.paths, request, packs.written, history.blobs())
     try:
         seed = keyring.authority(history.paths)
@@ -176,6 +181,14 @@ def _save(
     told = found.conversation
     size = told.stored.stamp.size if told.stored else None
     return Saved(done.record, history.paths, git_step.commit, warnings, size, told.notes)
+
+
+def _is_repeated(history: History, draft: Draft) -> bool:
+    """Without a transcript, whose stamps would have told: is this the state saved last?"""
+    from savepoint.capture import repeated
+
+    own = history.own
+    return own is not None and repeated.is_repeated(history.paths, own, draft.document)
 
 
 def _prefix_check(found: Capture) -> str:

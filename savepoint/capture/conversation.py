@@ -82,7 +82,7 @@ def read(
         companions=companions,
         tokens=adapter.tokens(scan, usage, request.window),
         todos=tuple(adapter.todos(scan, todos)),
-        omitted=(*known.omitted, *beside.omitted),
+        omitted=(*_foreign(request, stored, scan), *known.omitted, *beside.omitted),
         notes=tuple(_notes(stored, scan)),
         cached=cached,
     )
@@ -186,14 +186,31 @@ class _Companions:
         return CachedFile(stored.stamp, stored.segments, None)
 
 
+def _foreign(request: Request, stored: Stored, scan: Fold) -> list[tuple[str, str]]:
+    """A file that is named after another session, or none, and holds nothing of this one: its bytes
+    are kept, since an agent may change its format, but they are not what was to be saved.
+    """
+    own = request.session_id
+    if os.path.basename(request.transcript) == f"{own}.jsonl" or own in scan.sessions:
+        return []
+    is_foreign = scan.sessions_more == 0 and bool(scan.sessions)
+    if is_foreign or _records(scan) <= 0 < stored.stamp.size:
+        return [("transcript", f"{request.transcript} holds no record of this session")]
+    return []
+
+
+def _records(scan: Fold) -> int:
+    """Lines that are whole and a record."""
+    return scan.records - scan.unparsable - (scan.torn > 0)
+
+
 def _notes(stored: Stored, scan: Fold) -> list[str]:
-    records = scan.records - scan.unparsable - (scan.torn > 0)
     told = [
         (stored.rewritten, "what was saved before is no longer the beginning of the transcript"),
         (stored.unsteady, "the transcript changed while it was read"),
         (scan.torn > 0, "the last line of the transcript is not whole"),
         (scan.glued > 0, f"lines that hold more than one record: {scan.glued}"),
         (scan.unparsable > 0, f"lines that are no record: {scan.unparsable}"),
-        (records <= 0 < stored.stamp.size, "no line of it is a record: is it a session?"),
+        (_records(scan) <= 0 < stored.stamp.size, "no line of it is a record: is it a session?"),
     ]
     return [text for true, text in told if true]

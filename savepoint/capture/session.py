@@ -15,7 +15,7 @@ from savepoint.store.lines import line_at
 from savepoint.store.sessions import Session, Stamp
 
 if TYPE_CHECKING:
-    from savepoint.capture.agents.adapter import Adapter
+    from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.request import Request
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment
@@ -45,15 +45,17 @@ class History(NamedTuple):
 def resolve(request: Request, adapter: Adapter) -> Request:
     """The request with its transcript and session id filled in as far as they can be known.
 
-    A missing transcript is looked for by session id alone: the newest file of a project may be
-    another session's (the hook got an empty path in claude-code#13668). Only a person who names no
-    session means the newest. Raises TranscriptError where a person's session cannot be found.
+    A transcript that is missing, or holds no record of the session, is looked for by session id
+    alone: the newest file of a project may be another session's (the hook got an empty path in
+    claude-code#13668). Only a person who names no session means the newest. Raises TranscriptError
+    where a person's session cannot be found.
     """
     path = os.path.abspath(request.transcript) if request.transcript else ""
     by_hand = request.even_if_unchanged
     if path and by_hand:
         os.close(transcript.open_transcript(path, request.home))
-    if request.session_id and not (path and os.path.exists(path)):
+    is_chosen = by_hand and path
+    if request.session_id and not is_chosen and not _is_of(path, request.session_id, adapter):
         path = adapter.transcript_path(request.config_dir, request.cwd, request.session_id) or path
     if not path and not request.session_id and by_hand:
         found = (
@@ -72,20 +74,36 @@ def resolve(request: Request, adapter: Adapter) -> Request:
     )
 
 
+def _is_of(path: str, session_id: str, adapter: Adapter) -> bool:
+    """Is there a file of that name with something of the session in it? Mostly its name says so."""
+    if not path or os.path.basename(path) == f"{session_id}.jsonl":
+        return os.path.isfile(path)
+    scan = _beginning(path, adapter)
+    return scan is not None and session_id in scan.sessions
+
+
 def _session_of(path: str, adapter: Adapter) -> str:
     """The session of a transcript given by path alone."""
-    scan = adapter.Scan.empty()
+    scan = _beginning(path, adapter)
+    stem = os.path.basename(path).removesuffix(".jsonl")
+    found = adapter.session_id(scan, stem) if scan is not None else None
+    return found or hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+
+
+def _beginning(path: str, adapter: Adapter) -> Fold | None:
+    """What the beginning of a transcript tells; None where it cannot be read."""
     try:
         fd = transcript.open_file(path)
     except TranscriptError:
-        return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+        return None
+    scan = adapter.Scan.empty()
     try:
         scan.feed(os.pread(fd, limits.SEGMENT_SOFT_BYTES, 0))
+    except OSError:
+        return None
     finally:
         os.close(fd)
-    stem = os.path.basename(path).removesuffix(".jsonl")
-    found = adapter.session_id(scan.end(), stem)
-    return found or hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+    return scan.end()
 
 
 def history(store: Store, key: str, request: Request, chosen: Config) -> History:

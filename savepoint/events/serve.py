@@ -111,9 +111,12 @@ def _save(store: Store, fire: Fire, request: Request) -> tuple[Saved | None, str
 
 
 def _resolved(request: Request) -> Request:
-    """With transcript and session filled in as far as they can be known; mostly they are."""
+    """With transcript and session filled in as far as they can be known; mostly they are, and the
+    file is named after its session.
+    """
     path = request.transcript
-    if request.session_id and os.path.isabs(path) and os.path.exists(path):
+    is_named = os.path.basename(path) == f"{request.session_id}.jsonl"
+    if request.session_id and is_named and os.path.isabs(path) and os.path.isfile(path):
         return request
     from savepoint.capture import session
 

@@ -71,6 +71,60 @@ def test_a_transcript_that_nobody_has_is_said_to_be_missing(scene: Scene) -> Non
     assert "transcript" in {one["what"] for one in document["omitted"]}  # type: ignore[index,union-attr,call-overload]
 
 
+@pytest.mark.parametrize("path", ["", "/no/such/file.jsonl", "a folder"])
+def test_without_a_transcript_there_is_one_savepoint_a_state(scene: Scene, path: str) -> None:
+    """Each fire made one more. A change of the repository is another state."""
+    told = str(scene.folder) if path == "a folder" else path
+    for trigger in ("auto", "manual", "auto"):
+        payload = scene.payload(9, transcript_path=told, trigger=trigger)
+        assert scene.fire(payload=payload).is_quiet
+    assert len(scene.saves()) == 1
+    assert scene.pending() == []
+    (scene.project / "a.py").write_text("print(3)\n")
+    for _ in range(2):
+        assert scene.fire(payload=scene.payload(9, transcript_path=told)).is_quiet
+    assert len(scene.saves()) == 2
+    assert b"print(3)\n" in scene.files().values()
+    shutil.rmtree(scene.store.sessions)  # what a cache knew, the index and the snapshot know
+    Path(scene.store.sessions).mkdir(mode=0o700)
+    assert scene.fire(payload=scene.payload(9, transcript_path=told)).is_quiet
+    assert len(scene.saves()) == 2
+    assert scene.damage() == []
+
+
+@pytest.mark.parametrize("other", ["passwd", "a session of another", "a folder"])
+def test_a_file_without_a_record_of_the_session_is_not_its_transcript(
+    scene: Scene, other: str
+) -> None:
+    """`/etc/passwd` became the newest conversation of a session, and counted as whole."""
+    name = claude_places.folder_name(str(scene.project))
+    scene.sessions.rename(scene.sessions.parent / name)
+    scene.sessions.symlink_to(name)
+    path = scene.folder / "passwd"
+    path.write_text("root:x:0:0\n")
+    if other == "a session of another":
+        path = scene.transcript(2)
+        scene.say(3, session=2)
+    elif other == "a folder":
+        path = scene.folder
+    assert scene.fire(payload=scene.payload(1, transcript_path=str(path))).is_quiet
+    assert scene.conversation() == scene.transcript(1).read_bytes()
+    scene.transcript(1).unlink()  # then there is nothing better, and what is there is marked
+    assert scene.fire(payload=scene.payload(1, transcript_path=str(path))).is_quiet
+    (_, one) = scene.saves()
+    assert one.body["consciousness_preserved"] is False
+    assert str(path) in json.dumps(scene.document()["omitted"])
+    assert scene.conversation() == (None if path.is_dir() else path.read_bytes())
+
+
+def test_a_transcript_under_a_name_of_its_own(scene: Scene) -> None:
+    path = scene.folder / "moved.jsonl"
+    scene.transcript().rename(path)
+    assert scene.fire(payload=scene.payload(transcript_path=str(path))).is_quiet
+    assert scene.conversation() == path.read_bytes()
+    assert scene.document()["omitted"] == []
+
+
 def test_a_transcript_that_is_flushed_late_is_waited_for(scene: Scene) -> None:
     """claude-code#15812: about 100 ms after the hook has started."""
     process = subprocess.Popen(
