@@ -22,9 +22,9 @@ from savepoint.capture.payload import Payload  # noqa: E402
 from savepoint.capture.request import Request  # noqa: E402
 from savepoint.capture.stillness import AT_ONCE, Stillness  # noqa: E402
 from savepoint.core import limits  # noqa: E402
-from savepoint.core.errors import SavepointError, UsageError  # noqa: E402
+from savepoint.core.errors import NoStoreError, SavepointError, UsageError  # noqa: E402
 from savepoint.events.serve import Fire, serve, tell  # noqa: E402
-from savepoint.store.journal import printable  # noqa: E402
+from savepoint.store import journal  # noqa: E402
 from savepoint.store.layout import DYNASTY, THREADS, Home, session_key  # noqa: E402
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _fire(event: str) -> None:
     told = Payload()
     try:
         home = Home(surroundings.home(os.environ))
-        given = _read_stdin()
+        given = _read_stdin(event)
         told = payload.parse(given)
         request = _request(event, told, home)
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
@@ -190,15 +190,17 @@ def _write(fd: int, data: bytes) -> None:
 
 def _request(event: str, told: Payload, home: Home) -> Request:
     if event not in SECONDS:  # misspelt in the settings: it would never save, and nobody know
-        raise UsageError(f"there is no event {event!r} to save at")
-    cwd = told.cwd or os.getcwd()
+        raise UsageError(f"{journal.NO_EVENT}{event!r} to save at")
+    project = _project(told)
+    if not project:
+        raise NoStoreError("no folder is named, and the current one is gone")
     trigger = TRIGGERS.get(event) or told.trigger or "auto"
     scope = "unknown" if trigger == "auto" else "main"
     notes = () if told.intact else ("the payload was no JSON; its fields were found in its text",)
     return Request(
         home=home.path,
-        project=os.environ.get("CLAUDE_PROJECT_DIR") or cwd,
-        cwd=cwd,
+        project=project,
+        cwd=told.cwd or _current() or project,
         config_dir=surroundings.config_dir(os.environ),
         session_id=told.session_id,
         transcript=told.transcript,
@@ -223,14 +225,15 @@ def _stillness(event: str, trigger: str) -> Stillness:
     return Stillness(watched_since, _STARTED + limits.STILL_WAIT_SECONDS)
 
 
-def _read_stdin() -> bytes:
+def _read_stdin(event: str) -> bytes:
     """What the agent wrote, within bounds of bytes and time. It may never close the pipe: what is
-    a whole object is not waited for any longer.
+    a whole object is not waited for any longer, and most of the event's time is left to save.
     """
     import select
 
     data = b""
-    end = time.monotonic() + limits.HOOK_PAYLOAD_SECONDS
+    share = SECONDS.get(event, limits.SESSION_SECONDS) * limits.HOOK_PAYLOAD_SHARE
+    end = time.monotonic() + min(limits.HOOK_PAYLOAD_SECONDS, share)
     try:
         while len(data) < limits.HOOK_PAYLOAD_BYTES and (left := end - time.monotonic()) > 0:
             if not select.select([0], [], [], left)[0]:
@@ -247,9 +250,14 @@ def _read_stdin() -> bytes:
 
 
 def _project(told: Payload) -> str:
-    """The folder that a missed fire was for; empty if that is gone."""
+    """The folder that a fire is for; empty if that is gone."""
+    return os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or _current()
+
+
+def _current() -> str:
+    """The folder that we were started in; empty if that is gone."""
     try:
-        return os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or os.getcwd()
+        return os.getcwd()
     except OSError:
         return ""
 
@@ -272,7 +280,7 @@ def _tell(home: Home, event: str, told: Payload, reason: str) -> None:
             raise SavepointError("there is no home to log it in")  # noqa: TRY301  # told below
         tell(home, fire, _project(told), int(time.time()), reason)
     except SavepointError as failure:
-        line = f"savepoint-hook: {printable(reason)}; {failure.message}\n"
+        line = f"savepoint-hook: {journal.printable(reason)}; {failure.message}\n"
         _write(2, line.encode("utf-8", "backslashreplace"))
 
 

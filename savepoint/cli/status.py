@@ -32,6 +32,7 @@ def status(
     now = int(time.time())
     saves = savepoints.records(at.paths).saves
     fires = missed.of_store(place.home(), at.store, savepoints.instances(at.store))
+    left = [one for one in fires if one.can_be_caught_up]  # `doctor` tells of the others
     value: dict[str, Json] = {
         "store": at.store.id,
         "path": at.store.path,
@@ -44,7 +45,7 @@ def status(
         "bytes": bytes_below(at.store.path),
         "jobs": jobs(at, now),
         "pending": list(unfinished(at.store, now)),
-        "missed_fires": len(fires),
+        "missed_fires": len(left),
         "keys_backed_up": safekeeping.backed_up(at.store) is not None,
     }
     if as_json:
@@ -145,7 +146,8 @@ def _print(at: place.Place, value: dict[str, Any], saves: list[Record], now: int
         age = terminal.span(now - spelling.time_seconds(str(one["since"])))
         terminal.say(f"  pending     session {one['session_id']}, for {age}: {one['reason']}")
     if value["missed_fires"]:
-        terminal.say(f"  missed      {value['missed_fires']} sessions: run `savepoint init`")
+        count = terminal.counted(value["missed_fires"], "session")
+        terminal.say(f"  missed      {count}: run `savepoint init`")
     if not value["keys_backed_up"]:
         terminal.note(place.KEYS_NOTE)
 

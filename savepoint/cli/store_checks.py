@@ -182,6 +182,11 @@ def _missed(home: Home, at: place.Place) -> Check:
         return warn("missed fires", _told(left), "`savepoint init` catches them up")
     if fires:
         return good("missed fires", f"{_told(fires)}; their transcripts are gone")
+    misspelt = missed.misspelt(home, at.store)
+    if misspelt:
+        count = terminal.counted(len(misspelt), "fire")
+        detail = f"{misspelt[-1].reason} ({count}, the last at {misspelt[-1].timestamp})"
+        return good("missed fires", f"none; {detail}")
     return good("missed fires", "none")
 
 

@@ -92,7 +92,8 @@ LEDGER_REASON_CHARS = 300  # characters kept of what a ledger says
 
 # hooks (seconds from the start of the process)
 HOOK_PAYLOAD_BYTES = 16 * MIB  # bytes of stdin
-HOOK_PAYLOAD_SECONDS = 1.0
+HOOK_PAYLOAD_SECONDS = 1.0  # for all of it, and …
+HOOK_PAYLOAD_SHARE = 0.35  # … no more than this of the event's own deadline
 PRECOMPACT_SECONDS = 20.0
 SESSION_SECONDS = 2.0  # SessionStart and Stop
 SESSION_END_SECONDS = 1.0

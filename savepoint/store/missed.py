@@ -9,7 +9,7 @@ from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import DiskError, MalformedError, NoStoreError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import parse
-from savepoint.store import begin, index, registry
+from savepoint.store import begin, index, journal, registry, sessions
 from savepoint.store.files import open_regular
 from savepoint.store.layout import session_key
 
@@ -37,6 +37,13 @@ class Fire(NamedTuple):
     transcript: str
     project: str  # the folder that it was for
     reason: str  # why it made no savepoint
+
+    @property
+    def is_misspelt(self) -> bool:
+        """Was it fired at no event of an agent? That is to be put right where it is spelt so; no
+        session of its own was missed.
+        """
+        return self.reason.startswith(journal.NO_EVENT)
 
     @property
     def can_be_caught_up(self) -> bool:
@@ -68,18 +75,28 @@ def below(home: Home, folder: str) -> list[Fire]:
     return [one for one in fires(home) if _is_inside(one.project, inside)]
 
 
+def misspelt(home: Home, store: Store) -> list[Fire]:
+    """The fires of the store's project at what is no event, oldest first. Raises DiskError."""
+    found = [one for one in fires(home) if one.is_misspelt]
+    return [one for one in found if _belongs(home, store, one.project)]
+
+
 def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[Fire]:
-    """Of each session of the store the newest fire, unless a savepoint came after it."""
+    """Of each session of the store the newest fire, unless all of it was saved since, or before."""
     newest: dict[str, Fire] = {}
     is_ours: dict[str, bool] = {}
     for one in fires(home):
-        if one.reason == f"{begin.MADE}{store.id}":  # it was served then, here
+        if one.is_misspelt or one.reason == f"{begin.MADE}{store.id}":  # that was served, here
             continue
         if one.project not in is_ours:
             is_ours[one.project] = _belongs(home, store, one.project)
         if is_ours[one.project]:
             newest[one.session_id or one.transcript] = one
-    return [one for one in newest.values() if not _is_served(one, instances)]
+    return [
+        one
+        for one in newest.values()
+        if not _is_served(one, instances) and not _is_saved(one, store)
+    ]
 
 
 def _is_inside(folder: str, top: str) -> bool:
@@ -110,6 +127,16 @@ def _is_served(fire: Fire, instances: list[InstancePaths]) -> bool:
         if last and last[0].timestamp >= spelling.time_seconds(fire.timestamp):
             return True
     return False
+
+
+def _is_saved(fire: Fire, store: Store) -> bool:
+    """Has the transcript the stamp of the session's last savepoint? `init` would add nothing."""
+    last = sessions.load(store, session_key(fire.session_id)) if fire.session_id else None
+    saved = last.files.get(fire.transcript) if last else None
+    try:
+        return saved is not None and sessions.Stamp.of(os.stat(fire.transcript)) == saved.stamp
+    except OSError:
+        return False
 
 
 def _end_of(path: str) -> bytes:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +211,22 @@ def test_a_misspelt_event_that_was_fired(cli: Scene) -> None:
             "reason": "there is no event 'PreCompct' to save at",
         },
     )
-    assert "there is no event 'PreCompct'" in look(cli)[1]["missed fires"]["detail"]
+    told = look(cli)[1]["missed fires"]
+    assert told["result"] == "ok"
+    assert "there is no event 'PreCompct' to save at (1 fire, the last at 2026" in told["detail"]
+    assert cli.good("status", "--json").json["missed_fires"] == 0
+    assert "missed" not in cli.good("init").err
+
+
+def test_a_missed_fire_of_a_session_that_was_saved_before_is_none(cli: Scene) -> None:
+    """`status` said for ever that a session was missed: `init` found nothing new to save."""
+    cli.created()
+    fire = {"event": "Stop", "session_id": SESSION, "transcript": str(cli.transcript)}
+    later = int(time.time()) + 100
+    journal.hook(cli.home, later, {**fire, "project": str(cli.project), "reason": "disk full"})
+    assert cli.good("status", "--json").json["missed_fires"] == 0
+    cli.say("more")
+    assert "missed      1 session: run" in cli.good("status").text
 
 
 def test_a_lost_trusted_head_is_a_warning(cli: Scene) -> None:

@@ -39,7 +39,8 @@ _PAUSE = 2  # seconds that the agent has not written for: else a hook waits for 
 _PATIENT = (
     "from savepoint.core import limits;"
     "limits.SESSION_SECONDS = limits.SESSION_END_SECONDS = limits.PRECOMPACT_SECONDS;"
-    "limits.HOOK_PAYLOAD_SECONDS = 60.0;"  # who waits for more than the payload is noticed
+    # Who waits for more than the payload is noticed.
+    "limits.HOOK_PAYLOAD_SECONDS = limits.HOOK_PAYLOAD_SHARE = 60.0;"
     "from savepoint.hook import main; main()"
 )
 

@@ -68,12 +68,15 @@ def test_another_event_is_nothing_to_do(scene: Scene, event: str) -> None:
 
 @pytest.mark.parametrize("event", ["", "PreCompct", "--help", "PreCompact\n"])
 def test_a_misspelt_event_is_logged(scene: Scene, event: str) -> None:
-    """It would never save, and nobody would know; `init` catches the fire up."""
+    """It would never save, and nobody would know. `status` called it a missed session, which
+    `init` could not catch up.
+    """
     assert scene.fire(event=event).is_quiet
     assert scene.saves() == []
     (line,) = scene.log()
     assert line["reason"] == journal.printable(f"there is no event {event!r} to save at")
     assert line["transcript"] == str(scene.transcript())
+    assert json.loads(scene.command("status", "--json").out)["missed_fires"] == 0
 
 
 def test_no_event_is_nothing_to_do(scene: Scene) -> None:
@@ -178,6 +181,25 @@ def test_stdin_that_is_never_closed(scene: Scene, event: str) -> None:
     assert scene.conversation() == scene.transcript().read_bytes()
 
 
+def test_a_payload_that_stops_in_mid_object_leaves_time_to_save(scene: Scene) -> None:
+    """Reading it took all the time that SessionEnd has, and nothing was saved."""
+    slow = (
+        "from savepoint.core import limits;"
+        "limits.SESSION_END_SECONDS = limits.HOOK_PAYLOAD_SECONDS = 10.0;"
+        "from savepoint.hook import main; main()"
+    )
+    command = [HOOK[0], "-I", "-c", slow, "SessionEnd"]
+    with subprocess.Popen(
+        command, cwd=scene.project, env=scene.environment(), stdin=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(scene.payload(more=1).removesuffix(b"1}"))
+        process.stdin.flush()
+        assert process.wait(timeout=180) == 0
+    assert scene.log() == []
+    assert scene.conversation() == scene.transcript().read_bytes()
+
+
 def test_payload_that_comes_in_pieces(scene: Scene) -> None:
     process = subprocess.Popen(
         [*HOOK, "PreCompact"], cwd=scene.project, env=scene.environment(), stdin=subprocess.PIPE
@@ -274,6 +296,8 @@ def test_a_current_folder_that_is_gone(scene: Scene) -> None:
     del environment["CLAUDE_PROJECT_DIR"]
     gone.mkdir()
     assert scene.fire(wrap=shell, env=environment, payload=b"{}").is_quiet
+    (line,) = scene.log()
+    assert line["reason"] == "no folder is named, and the current one is gone"
     assert scene.damage() == []
 
 
