@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from savepoint.cli import terminal
+from savepoint.cli import open_items, terminal
 from savepoint.core import spelling
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def steps(*, as_json: bool) -> Tell:
 
 
 def tell(report: dict[str, Any], *, as_json: bool) -> None:
-    """The report, for a person or as data."""
+    """The report, for a person or as data, with what the threads of the savepoint still owed."""
+    report = {**report, "open_items": open_items.listed(report["folder"])}
     if as_json:
         from savepoint.cli import shapes
 
@@ -73,6 +74,8 @@ def _print(report: dict[str, Any]) -> None:
     terminal.say(f"Integrity: {_integrity(report['proofs']['integrity'])}")
     terminal.say()
     _places(report)
+    for one in report["open_items"]:
+        terminal.say(f"Open: {one['item']} of {one['title']}: {one['text']}")
     if report["instance"]:
         terminal.say("Ready to resume work.")
     terminal.say(rule)

@@ -465,9 +465,19 @@ class Proofs(_Shape):
     integrity: str
 
 
+class OpenItem(_Shape):
+    """What a thread owed at a savepoint."""
+
+    thread: str
+    title: str
+    item: str
+    text: str
+
+
 class Resurrected(_Shape):
     """`resurrect --json`. `instance` and `key`: null where parts alone were looked out. `fuller`: a
-    savepoint before it that holds more. `sessions`: whose records the transcript has.
+    savepoint before it that holds more. `sessions`: whose records the transcript has. `open_items`:
+    what threads owed, where their memory came back.
     """
 
     instance: str | None
@@ -490,6 +500,7 @@ class Resurrected(_Shape):
     fuller: int | None
     sessions: dict[str, int]
     caveats: list[str]
+    open_items: list[OpenItem]
 
 
 class Error(_Shape):

@@ -73,10 +73,10 @@ def finish(paths: InstancePaths) -> Arrival:
     """Put everything in its place; what is there already stays. From then on the successor is the
     current instance. The caller holds the store lock.
 
-    Raises MalformedError (the note is damaged), OutputExistsError, KeyFileError, DiskError.
+    Raises MalformedError (the note is damaged: it is given up), OutputExistsError, KeyFileError,
+    DiskError.
     """
-    data = read_bounded(paths.arrival, limits.SMALL_DOCUMENT_BYTES) or b""
-    found = Arrival.from_json(parse(data))
+    found = _noted(paths)
     successor.settle(paths)
     if found.session is not None:
         remember.session(paths, savepoints.records(paths).all[-1], found.session)
@@ -92,3 +92,18 @@ def finish(paths: InstancePaths) -> Arrival:
         raise
     durable.remove(paths.arrival)
     return found
+
+
+def _noted(paths: InstancePaths) -> Arrival:
+    """What waits. Where the note is damaged nobody knows what did, and that may keep no later run
+    from its work: the successor stays as one that nothing came back to, and the note goes.
+    """
+    try:
+        data = read_bounded(paths.arrival, limits.SMALL_DOCUMENT_BYTES) or b""
+        return Arrival.from_json(parse(data))
+    except MalformedError as failure:
+        successor.settle(paths)
+        durable.remove(paths.arrival)
+        message = f"the list of what waited for {paths.slug} is damaged: {failure.message}"
+        hint = "run it again: everything comes back anew, to a successor of its own"
+        raise MalformedError(message, hint=hint) from failure

@@ -324,3 +324,40 @@ def test_a_file_that_changes_while_the_successor_is_born_stays(
     born = instance(saved, "Gabriel #216")
     assert not os.path.lexists(born.arrival)
     assert config.load(store_of(saved)).instance == born.slug
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"v":1}\n', b'{"v":2,"moves":[]}\n'])
+def test_a_damaged_list_of_what_waits_is_given_up(saved: Scene, damage: bytes) -> None:
+    """Else no run could ever bring anything back in this store again."""
+    first = saved.good("resurrect", "--json").json
+    born = instance(saved, first["instance"])
+    Path(born.arrival).write_bytes(damage)
+    os.unlink(born.trusted)
+    ran = saved("resurrect", "--instance", "Gabriel #215")
+    assert ran.code == 20
+    assert f"{born.slug} is damaged" in ran.err
+    assert "run it again" in ran.err
+    back = saved.good("resurrect", "--instance", "Gabriel #215", "--json").json
+    assert back["instance"] == "Gabriel #217"
+    assert Path(back["session"]["file"]).exists()
+    assert os.path.lexists(born.trusted)
+    assert saved("fsck").code == 0
+
+
+def test_what_threads_owed_is_listed(saved: Scene) -> None:
+    saved.good("handoff", "thread", "Locks", "--session", SESSION)
+    saved.good("handoff", "item", "add", "release \x1b[31mthe lock")
+    saved.good("handoff", "item", "add", "tell the owner")
+    saved.good("handoff", "item", "close", "ITEM-2", "--evidence", "told")
+    saved.say("more")
+    saved.created()
+    back = saved.good("resurrect", "--json").json
+    (owed,) = back["open_items"]
+    assert (owed["item"], owed["title"]) == ("ITEM-1", "Locks")
+    told = saved.good("resurrect", "--instance", "Gabriel #215").out
+    assert b"Open: ITEM-1 of Locks: release " in told
+    assert b"\x1b" not in told
+    only = saved.good(
+        "resurrect", "--instance", "Gabriel #215", "--only", "conversation", "--json"
+    ).json
+    assert only["open_items"] == []
