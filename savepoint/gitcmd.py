@@ -15,11 +15,11 @@ import select
 import signal
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, NoReturn
 
 _STARTED = time.monotonic()
 gc.disable()  # a process of a moment: what looking for garbage costs it, it never gets back
@@ -27,7 +26,10 @@ from savepoint.events.serve import Fire, serve, tell  # noqa: E402
 from savepoint.store import journal  # noqa: E402
 from savepoint.store.layout import DYNASTY, THREADS, Home, session_key  # noqa: E402
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from savepoint.events.serve import Served
     from savepoint.store.layout import Store
 

@@ -12,7 +12,6 @@ shared part of a split index) it does to the copy.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.capture import gitfiles
@@ -21,6 +20,7 @@ from savepoint.core.errors import DiskError, SavepointError
 from savepoint.store.durable import ScratchFolder
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 

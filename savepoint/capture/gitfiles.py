@@ -8,13 +8,13 @@ would cost the hook a millisecond at each start.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, spelling
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias

@@ -8,7 +8,6 @@ but no folder is entered twice.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits
@@ -18,6 +17,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import guidance as started
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
 
 from savepoint.capture.payload import is_plain
 from savepoint.core import limits
@@ -18,6 +17,7 @@ from savepoint.store.files import read_bounded
 from savepoint.store.layout import DYNASTY, THREADS
 from savepoint.store.locks import Lock
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

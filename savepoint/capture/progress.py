@@ -6,7 +6,6 @@ Only what is new is read: the fold of the last savepoint goes on from where it s
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Tokens
 from savepoint.core import limits
@@ -15,6 +14,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import sessions
 from savepoint.store.files import open_regular, read_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.request import Request

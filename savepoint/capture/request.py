@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.capture.agents import Window
 from savepoint.capture.stillness import AT_ONCE, Stillness
 from savepoint.core.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

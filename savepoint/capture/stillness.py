@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Window
 from savepoint.capture.agents.claude import environment_percent, environment_window
 from savepoint.core.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

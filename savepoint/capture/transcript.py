@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from typing import TYPE_CHECKING, Protocol
 
 from savepoint.capture.exclusion import is_our_key
 from savepoint.capture.stillness import AT_ONCE
@@ -15,12 +13,21 @@ from savepoint.core.named import NamedTuple
 from savepoint.store.files import open_regular, read_at
 from savepoint.store.sessions import CachedFile, Stamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Protocol
 
     from savepoint.capture.stillness import Stillness
     from savepoint.core.segments import Segment
     from savepoint.store.packs import PackWriter
+
+    class StartFeed(Protocol):
+        """Told whether what was saved still begins the file; gives what new segments are fed to."""
+
+        def __call__(self, *, stands: bool) -> Callable[[bytes], None]:
+            """Called once, before the first segment."""
+
 
 _LIKELY_BYTES = limits.SEGMENT_SOFT_BYTES + 64 * limits.KIB  # most lines end sooner
 _HASH_BYTES = 256 * limits.KIB
@@ -34,13 +41,6 @@ class Stored(NamedTuple):
     prefix_check: str  # full | tail
     rewritten: bool  # what was saved before is no longer its beginning
     unsteady: bool  # it changed while it was read
-
-
-class StartFeed(Protocol):
-    """Told whether what was saved still begins the file; gives what new segments are fed to."""
-
-    def __call__(self, *, stands: bool) -> Callable[[bytes], None]:
-        """Called once, before the first segment."""
 
 
 def open_file(path: str) -> int:
@@ -139,6 +139,8 @@ def _sha256_at(fd: int, size: int, position: int) -> str:
     """Of `size` bytes from `position` on, or of what the file has of them. One small buffer serves:
     fresh memory for each read costs more than the hashing.
     """
+    import hashlib  # not for a turn that only reads what it touched
+
     digest = hashlib.sha256()
     buffer = memoryview(bytearray(min(size, _HASH_BYTES)))
     while size > 0 and (got := os.preadv(fd, [buffer[:size]], position)):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core.errors import MalformedError
 from savepoint.store import sessions
 from savepoint.store.sessions import Stamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter
     from savepoint.capture.request import Request

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.store import context
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter
     from savepoint.capture.request import Request

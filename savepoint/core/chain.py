@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import limits, record, spelling
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.record import Record
 

@@ -6,10 +6,9 @@ included. Where the interpreter was built without its own, there is only that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 __all__ = ["sha256"]
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import sha256
 else:

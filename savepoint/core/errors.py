@@ -35,8 +35,8 @@ Exit codes: DESIGN, section 11. An unknown code means failure.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.ledger import Failure
 

@@ -7,12 +7,11 @@ own, and tests/core/test_named.py holds the two against each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
-
 __all__ = ["NamedTuple"]
 
+TYPE_CHECKING = False  # which type checkers know as well: to import typing costs a fire 2.4 ms
 if TYPE_CHECKING:
-    from typing import NamedTuple
+    from typing import ClassVar, NamedTuple, Self
 else:
     from operator import itemgetter
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import keys, limits
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NoReturn, TypeAlias
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, TypeAlias
 
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 

@@ -5,13 +5,13 @@ and many do not at their end (claude-code#17885, #6428).
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import claude_places
 from savepoint.core import limits
 from savepoint.store.layout import session_key
 from savepoint.store.pending import Note
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store

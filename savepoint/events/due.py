@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.capture import progress
 from savepoint.capture.agents import claude
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
 from savepoint.store import config, context
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.progress import Progress
     from savepoint.capture.request import Request

@@ -7,13 +7,13 @@ it takes room in the context that a compaction has just made.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, spelling
 from savepoint.core.errors import SavepointError
 from savepoint.store import config, index, journal, registry, sessions, standing
 from savepoint.store.layout import Home, session_key
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -6,11 +6,11 @@ session that starts only reads, and imports nothing of what saves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from savepoint.core.errors import SavepointError
 from succession import dynasty
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.save import Saved

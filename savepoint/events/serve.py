@@ -5,7 +5,6 @@ log, and at the start of a session a few facts for the agent.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture import unchanged
 from savepoint.capture.agents import claude
@@ -14,6 +13,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import begin, journal, pending, registry, sessions
 from savepoint.store.layout import Home, session_key
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.events.due import Due

@@ -7,12 +7,11 @@ say `init` in each project.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core.errors import NoStoreError
 from savepoint.store import config, registry, worktree
-from savepoint.store.locks import Lock
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Home, Store
 
@@ -50,6 +49,7 @@ def ensure(home: Home, folder: str, now: int, deadline: float, user: str) -> Sto
         return None
     from savepoint.core.spelling import Instance
     from savepoint.store import birth, durable
+    from savepoint.store.locks import Lock
 
     durable.make_directories(home.path)
     with Lock(home.lock, deadline):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import MalformedError, NoStoreError, UnsupportedFormatError
@@ -12,6 +11,7 @@ from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 

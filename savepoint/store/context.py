@@ -4,8 +4,6 @@ given. Caches: without them the transcript tells, and an alarm is given once mor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
@@ -13,6 +11,7 @@ from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store

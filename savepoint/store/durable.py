@@ -14,14 +14,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Self
 
 from savepoint.core.errors import DiskError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
+    from typing import Self
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -145,9 +145,8 @@ def append(path: str, data: bytes, *, size: int) -> None:
     allows; what stays of it is a torn tail (docs/format.md, section 4). A file of size 0 may be
     absent; then its name is made durable as well.
     """
-    flags = _EXTEND
     with _failing(path):
-        fd = os.open(path, flags | (os.O_CREAT if size == 0 else 0), FILE_MODE)
+        fd = os.open(path, _EXTEND | (os.O_CREAT if size == 0 else 0), FILE_MODE)
         try:
             if os.fstat(fd).st_size != size:
                 raise DiskError(f"{path}: changed while its lock was held")
@@ -315,8 +314,10 @@ class Folder:
         """The folder of that name in it, made if there is none."""
         path = self._named(name)
         with _failing(path):
-            with suppress(FileExistsError):
+            try:  # noqa: SIM105  # contextlib, whose import every fire would pay for
                 os.mkdir(name, DIRECTORY_MODE, dir_fd=self._fd)
+            except FileExistsError:
+                pass
             return Folder(os.open(name, _LIST, dir_fd=self._fd), path)
 
     def has(self, name: bytes) -> bool:
@@ -360,8 +361,7 @@ class Folder:
             self.new(temporary, pieces, mode)
             return self.take(temporary, name, over=over)
         finally:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=self._fd)
+            remove_quietly(temporary, self._fd)
 
     def take(self, temporary: bytes, name: bytes, *, over: bool = False) -> bool:
         """A file of this folder that was written just now gets its name, as by `put`."""
@@ -454,10 +454,10 @@ def remove_empty_folder(path: str) -> None:
         return
 
 
-def remove_quietly(path: str) -> None:
+def remove_quietly(path: str | bytes, folder: int | None = None) -> None:
     """After another failure: the leftover is found by its prefix, and harmless."""
     try:
-        os.unlink(path)
+        os.unlink(path, dir_fd=folder)
     except OSError:
         return
 

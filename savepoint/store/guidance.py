@@ -4,14 +4,13 @@ later cannot tell what the session was given.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import limits, schema
 from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 

@@ -6,7 +6,6 @@ All of this happens under the store lock, and reads O(1) however long the index 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import chain, limits, record, spelling
 from savepoint.core.chain import Gap
@@ -22,6 +21,7 @@ from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
 from savepoint.store.lines import line_at, session_member
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import Home, InstancePaths

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import DiskError, MalformedError
 from savepoint.store.files import open_regular, read_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
 

@@ -6,13 +6,14 @@ import errno
 import fcntl
 import os
 import time
-from typing import TYPE_CHECKING, Self
 
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DiskError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
 
 class Lock:

@@ -8,7 +8,6 @@ were read but no key could sign, the draft waits beside the note.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
@@ -17,6 +16,7 @@ from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import DiskError, NoStoreError, SavepointError
@@ -12,6 +11,7 @@ from savepoint.store import config, durable, worktree
 from savepoint.store.config import Project
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Home, Store
 

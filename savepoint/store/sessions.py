@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
@@ -21,6 +20,7 @@ from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
 from savepoint.store.lines import lines_from, session_member
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import Store
 

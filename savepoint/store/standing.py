@@ -5,13 +5,13 @@ evidence, a status line, a line for the agent.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.strict_json import parse
 from savepoint.store.files import open_regular, read_at
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -11,8 +11,7 @@ is imported before it is needed: PreCompact needs none of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from succession.dynasty.observe import Covering

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.named import NamedTuple
 from succession.dynasty import archive, words
 from succession.dynasty.archive import GIT, SAVEPOINT, Kept
 from succession.dynasty.constants import PATHS_KEPT
 from succession.dynasty.meta import Life
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

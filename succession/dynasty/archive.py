@@ -7,7 +7,6 @@ were recorded, or as somebody edited them later.
 from __future__ import annotations
 
 import binascii
-from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
 from savepoint.core.digest import sha256
@@ -18,6 +17,7 @@ from succession.dynasty import entry
 from succession.dynasty.constants import FILE_BYTES
 from succession.dynasty.entry import Entry
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import TYPE_CHECKING
 
 from savepoint.capture import gitfiles
 from savepoint.core.digest import sha256
@@ -15,6 +14,7 @@ from savepoint.core.patterns import late
 from savepoint.store.worktree import current_worktree
 from succession.dynasty.constants import GIT_SECONDS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

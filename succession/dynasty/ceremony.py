@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
 from succession.dynasty.constants import BAR_CELLS, DEVIANT_RESOLVE_SESSIONS, VAULT_MAX_LINES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

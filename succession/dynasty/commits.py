@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from savepoint.capture import gitfiles
 from savepoint.capture.borrowed import Borrowed
 from savepoint.core.errors import DiskError
 from succession.dynasty.constants import COMMITS_READ, GIT_SECONDS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

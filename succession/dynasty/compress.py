@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.patterns import late
 from succession.dynasty import entry
 from succession.dynasty.constants import COMPRESSED_CHARS, DETAILED_REF, ONE_LINE_CHARS
 from succession.dynasty.entry import DECISION
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from succession.dynasty.entry import Entry
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.named import NamedTuple
 from succession.dynasty import words
 from succession.dynasty.constants import COMMITS_SHOWN, LIST_NAMES, WISDOM_ENTRIES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

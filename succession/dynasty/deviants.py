@@ -5,14 +5,13 @@ Only the lines of ours change, and only in place; whatever else people write the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import spelling
 from savepoint.core.errors import SelectorError
 from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from succession.dynasty.constants import DEVIANT_NUDGE_SESSIONS, DEVIANT_RESOLVE_SESSIONS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

@@ -14,9 +14,7 @@ heading or an entry inside a text is never taken for one (peers.md 3.3, defect 8
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from savepoint.core.digest import sha256
 from savepoint.core.errors import UsageError
@@ -24,6 +22,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from succession.dynasty.constants import TITLE_CHARS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -80,6 +79,8 @@ class Entry(NamedTuple):
 
 def make(kind: str, title: str, why: str, body: str) -> Entry:
     """A new entry of texts that may hold anything. Raises UsageError for what cannot be one."""
+    import unicodedata  # not for who only reads entries
+
     title = title.strip()
     if not title or len(title) > TITLE_CHARS:
         raise UsageError(f"a title has 1 to {TITLE_CHARS} characters", hint="say more in the text")

@@ -17,7 +17,6 @@ from __future__ import annotations
 import binascii
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from savepoint.capture.memory import LOCK
 from savepoint.core import spelling
@@ -29,6 +28,7 @@ from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
 from succession.dynasty.constants import FILE_BYTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

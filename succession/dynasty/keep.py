@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from savepoint.capture.memory import LOCK
 from savepoint.core.errors import MalformedError
@@ -23,6 +22,7 @@ from succession.dynasty.entry import to_bytes, to_text
 from succession.dynasty.journal import Change
 from succession.dynasty.state import State, begun
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from succession.dynasty import entry, markdown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

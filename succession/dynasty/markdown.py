@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from succession.dynasty import entry
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

@@ -6,14 +6,13 @@ forget everything without a word (peers.md 3.3, defect 5).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import schema, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from succession.dynasty.constants import FILE_BYTES, RULER
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 

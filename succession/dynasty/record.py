@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.errors import SelectorError, UsageError
 from savepoint.core.named import NamedTuple
 from succession.dynasty import admit, lineage, markdown, triggers, vault
@@ -14,6 +12,7 @@ from succession.dynasty.entry import DECISION, Entry, to_bytes, to_text
 from succession.dynasty.meta import Suggestion
 from succession.dynasty.state import brief
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

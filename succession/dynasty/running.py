@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.named import NamedTuple
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, commits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from succession.dynasty import words
 from succession.dynasty.constants import (
     REF_TIER1_SCORE,
@@ -12,6 +10,7 @@ from succession.dynasty.constants import (
     REF_TIER3_SCORE,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -37,10 +36,11 @@ def score(
     known = dict(hits)
     every = list(calls)
     for one, life in entries:
+        later = [call for call in every if call.time > life.born]
+        if not later:  # as at a turn without calls: its text need not be looked through
+            continue
         said = words.of(one, life.paths)
-        for call in every:
-            if call.time <= life.born:
-                continue
+        for call in later:
             found, where = _tier(said, call, known.get(one.id, ()))
             if found:
                 points[one.id] = points.get(one.id, 0) + found

@@ -6,13 +6,12 @@ Derived: where it is lost or damaged it begins anew, and nothing counts that is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from succession.dynasty.constants import CALLS_KEPT, SESSIONS_KEPT
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 

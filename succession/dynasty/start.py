@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, keep
 from succession.dynasty.seen import COMPACTION, NOT_A_SESSION, Session
 from succession.dynasty.state import brief
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from succession.dynasty.keep import Held

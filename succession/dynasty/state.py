@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
 from succession.dynasty import briefing, deviants, markdown
 from succession.dynasty.meta import Meta
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from succession.dynasty.markdown import Page
 

@@ -15,8 +15,6 @@ Values in, values out: no file, no clock. Nothing is written unless all eight ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
 from succession.dynasty import (
@@ -38,6 +36,7 @@ from succession.dynasty.entry import DECISION, OBSERVATION, Entry, guarded, trim
 from succession.dynasty.state import State, brief
 from succession.dynasty.tiers import LINEAGE, Layers, Move
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.capture import transcript
 from savepoint.core.errors import DiskError, TranscriptError
@@ -14,6 +13,7 @@ from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, calls, deviants, keep, markdown, record, scores
 from succession.dynasty.constants import DECREE_SESSIONS, TRANSCRIPT_BYTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from succession.dynasty.archive import Kept

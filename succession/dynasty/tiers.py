@@ -6,14 +6,14 @@ not move at all, and count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
 from savepoint.core.named import NamedTuple
 from succession.dynasty.constants import LAYER3_SUCCESSIONS, LAYERS_MAX
 from succession.dynasty.entry import OBSERVATION
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
 
     from succession.dynasty.entry import Entry
     from succession.dynasty.meta import Life

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.named import NamedTuple
 from succession.dynasty.constants import (
     DAY_ENTRY_LIMIT,
@@ -12,6 +10,7 @@ from succession.dynasty.constants import (
     STALE_SESSIONS,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

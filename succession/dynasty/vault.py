@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from succession.dynasty.constants import VAULT_MAX_LINES
 from succession.dynasty.entry import WHY_MARK
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from succession.dynasty.entry import Entry
 

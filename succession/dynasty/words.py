@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
 from succession.dynasty.constants import SEARCHED_CHARS, WORD_LETTERS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

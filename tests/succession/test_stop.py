@@ -97,6 +97,25 @@ def test_what_a_call_touches() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("2026-11-30T10:00:00.123Z", 1796032800.123),
+        ("2026-11-30T10:00:00Z", 1796032800.0),
+        ("2026-11-30T12:00:00.123456+02:00", 1796032800.123456),
+        ("2026-11-30T10:00:00.123", 0.0),  # of no zone
+        ("2026-02-30T10:00:00.123Z", 0.0),
+        ("2026-11-30T10:00:61.123Z", 0.0),
+        (7, 0.0),
+    ],
+)
+def test_the_time_of_a_call(written: object, seconds: float) -> None:
+    block = {"type": "tool_use", "id": "t", "name": "x", "input": {"path": "a"}}
+    record = {"type": "assistant", "timestamp": written, "message": {"content": [block]}}
+    (call,) = calls.read(json.dumps(record).encode() + b"\n", "/p").calls
+    assert call.time == seconds
+
+
+@pytest.mark.parametrize(
     "line",
     [
         b'{"type":"assistant"}',

@@ -6,7 +6,6 @@ What reads records is imported when there are some: most fires find nothing new.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import ReadNote, Tokens
 from savepoint.capture.agents.claude_places import (
@@ -19,6 +18,7 @@ from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 from savepoint.core.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import Companions
 from savepoint.capture.agents.claude_scan import Scan
@@ -13,6 +12,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.patterns import late
 from savepoint.store.files import open_regular
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Container, Iterable, Iterator

@@ -6,18 +6,20 @@ imported when there are some: most fires find nothing new.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from savepoint.capture.agents import claude_state
 from savepoint.core import limits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeVar
 
     from savepoint.capture.agents import FileNote, Span
     from savepoint.capture.agents.claude_facts import Record, Task
     from savepoint.capture.agents.claude_lines import Head
     from savepoint.core.strict_json import Json
+
+    _V = TypeVar("_V")
 
 
 class Scan:
@@ -186,5 +188,4 @@ def _add(into: dict[str, _V], news: Mapping[str, _V], limit: int) -> None:
             del into[next(iter(into))]
 
 
-_V = TypeVar("_V")
 _MESSAGES = ("user", "assistant")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.capture.agents import FileNote, Span
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.claude_scan import Scan
     from savepoint.core.strict_json import Json
