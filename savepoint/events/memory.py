@@ -6,11 +6,15 @@ session that starts only reads, and imports nothing of what saves.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
+from savepoint.core import record, spelling
 from savepoint.core.errors import SavepointError
+from savepoint.store import registry, sessions
+from savepoint.store.layout import Home, session_key
+from savepoint.store.lines import line_at
 from succession import dynasty
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.save import Saved
@@ -21,9 +25,22 @@ if TYPE_CHECKING:
 def briefing(request: Request, source: str) -> str:
     """For the context of a session that starts. What cannot be read takes nothing else away."""
     try:
-        return dynasty.at_start(request, source)
+        return dynasty.at_start(request, source, resurrected=_is_brought_back(request))
     except SavepointError as failure:
         return f"What was learned before cannot be read: {failure.message}"
+
+
+def _is_brought_back(request: Request) -> bool:
+    """Does the session go on from another instance's savepoint, with none in between? The client
+    calls its start a resumption, but to the dynasty it is a session. Raises SavepointError.
+    """
+    store = registry.find(Home(request.home), request.project)
+    last = sessions.load(store, session_key(request.session_id))
+    if last is None:
+        return False
+    one = record.parse(line_at(store.instance(last.instance), last.offset))
+    origin = one.body.get("from")
+    return isinstance(origin, dict) and spelling.key_bytes(str(origin["signer"])) != one.signer
 
 
 def after_turn(store: Store, request: Request, saved: Saved | None) -> None:
@@ -50,11 +67,6 @@ def _covering(store: Store, request: Request, saved: Saved | None) -> Covering |
     saved = saved or save.save_consciousness_state(request._replace(trigger="succession"))
     if saved is not None:
         return Covering.of(saved.paths, saved.record)
-    from savepoint.core import record
-    from savepoint.store import sessions
-    from savepoint.store.layout import session_key
-    from savepoint.store.lines import line_at
-
     last = sessions.load(store, session_key(request.session_id))
     if last is None:
         return None

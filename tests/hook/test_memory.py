@@ -76,6 +76,23 @@ def test_five_compactions_are_no_session_and_no_succession(scene: Scene) -> None
     assert after == before
 
 
+def test_a_session_that_was_brought_back_is_a_session(scene: Scene) -> None:
+    """To the client it is a resumption, and those are none."""
+    start(scene, 1)
+    turn(scene, 1)
+    ran = scene.command("resurrect", "--json")
+    assert ran.code == 0, ran.err
+    session = json.loads(ran.out)["session"]
+    named = {"session_id": session["id"], "transcript_path": session["file"]}
+    counted = [status(scene)["sessions_since_succession"]]
+    for _ in range(2):  # resumed once more, it is none
+        payload = scene.payload(1, "SessionStart", source="resume", **named)
+        assert scene.fire(1, "SessionStart", payload=payload).is_allowed("SessionStart")
+        assert scene.fire(1, "Stop", payload=scene.payload(1, "Stop", **named)).is_quiet
+        counted.append(status(scene)["sessions_since_succession"])
+    assert counted == [1, 2, 2]
+
+
 def test_a_succession_is_suggested_told_of_and_run(scene: Scene) -> None:
     """A session is told of it; the first turn of the session after that one runs it."""
     told = []
