@@ -104,20 +104,28 @@ class _Reading:
         self.ended = True
 
     def take(self, line: Line) -> None:
-        told = transcript_lines.tell(line)
-        records = told.records
-        self.ended = line.ended or not records
-        self.size = line.offset + line.length + line.ended
-        if not line.ended and not records:  # torn: it was never whole
-            self.size = line.offset
+        offset, length, data, ended = line
+        self.size = offset + length + ended
+        record = transcript_lines.plain(data) if length <= limits.RESTORE_LINE_BYTES else None
+        if record is not None:
+            self.ended = ended
+            self._see(record, line, line)
             return
-        plain = line if len(records) == 1 and not line.is_long else None
-        for record in records:
-            if claude_facts.is_boundary(record):
-                self._pass_boundary(record, line.offset)
-            self._add(record, plain)
-        if told.edits:
-            self.edits += [(edit, told.repair) for edit in told.edits]
+        told = transcript_lines.tell(line)
+        self.ended = ended or not told.records
+        if not ended and not told.records:  # torn: it was never whole
+            self.size = offset
+            return
+        alone = line if len(told.records) == 1 and not line.is_long else None
+        for one in told.records:
+            self._see(one, line, alone)
+        self.edits += [(edit, told.repair) for edit in told.edits]
+
+    def _see(self, record: Record, line: Line, alone: Line | None) -> None:
+        """alone: the line, if it holds this record as it was saved and nothing else."""
+        if claude_facts.is_boundary(record):
+            self._pass_boundary(record, line.offset)
+        self._add(record, alone)
 
     def _pass_boundary(self, record: Record, offset: int) -> None:
         if record.get("isSidechain") is not True or self._thread:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint.capture.agents import claude
 from savepoint.core import snapshot
 from savepoint.core.errors import MalformedError, SavepointError
-from savepoint.store import savepoints
+from savepoint.store import savepoints, sessions
 from savepoint.store.files import open_regular
 
 if TYPE_CHECKING:
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
+    from savepoint.resurrect.successor import Parent
     from savepoint.store.layout import InstancePaths
 
 _BLOCK = 1 << 20  # bytes read at once
 _HISTORY = "conversation_history"
 
 
-def after(document: dict[str, Json], config_dir: str, saved: tuple[Segment, ...]) -> int:
+def after(
+    parent: Parent, document: dict[str, Json], config_dir: str, saved: tuple[Segment, ...]
+) -> int:
     """How many messages the live transcript has that the savepoint has not; 0 where it is gone.
     saved: the segments of the savepoint's transcript.
     """
@@ -34,7 +37,7 @@ def after(document: dict[str, Json], config_dir: str, saved: tuple[Segment, ...]
     session = str(snapshot.member_at(document, (_HISTORY, "session_id")))
     if not isinstance(path, str) or not os.path.isfile(path):
         path = claude.transcript_path(config_dir, os.curdir, session)
-    if not path:
+    if not path or _is_as_saved(parent, path, sum(one.bytes for one in saved)):
         return 0
     try:
         with os.fdopen(open_regular(path), "rb") as file:
@@ -65,6 +68,21 @@ def fuller(paths: InstancePaths, one: Record, document: dict[str, Json]) -> Reco
 
 def _count(document: dict[str, Json], name: str) -> int:
     return int(str(snapshot.member_at(document, (_HISTORY, name))))
+
+
+def _is_as_saved(parent: Parent, path: str, size: int) -> bool:
+    """Did nobody write to a transcript since that savepoint, as far as a clock tick tells? A save
+    knows it so as well.
+    """
+    last = sessions.load(parent.paths.store, str(parent.savepoint.body["session_id"]))
+    file = last.files.get(path) if last and last.record == parent.savepoint.hash else None
+    if file is None:
+        return False
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return False
+    return seen.st_size == size and sessions.Stamp.of(seen) == file.stamp
 
 
 def _passes(file: BinaryIO, saved: tuple[Segment, ...]) -> bool:

@@ -303,8 +303,8 @@ class Resurrection:
     def _report(self, born: Newborn | None) -> dict[str, Json]:
         one = self._parent.savepoint
         hidden = self._native.session.hidden if self._native else 0
-        live = self._asked.config_dir
-        after = gap.after(self._document, live, self._saved) if self._native else 0
+        live = (self._document, self._asked.config_dir, self._saved)
+        after = gap.after(self._parent, *live) if self._native else 0
         return {
             "instance": born.instance if born else None,
             "key": born.paths.slug[-8:] if born else None,

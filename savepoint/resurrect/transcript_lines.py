@@ -113,7 +113,7 @@ def tell(line: Line) -> Told:
     """Read a line as the client would, else as it was meant."""
     if line.is_long:
         return _long(line)
-    record = _plain(line.data)
+    record = plain(line.data)
     if record is not None:
         return Told([record], [], "")
     blank = not line.data.strip(b" \t\r")
@@ -129,7 +129,7 @@ def tell(line: Line) -> Told:
     return Told([value], edits, "lone surrogates" if edits else "")
 
 
-def _plain(data: bytes) -> Record | None:
+def plain(data: bytes) -> Record | None:
     """The record of a line that needs nothing, as most are; None: to be looked at again.
 
     jiter takes less than the strict parser of `tell` (no lone surrogate, no byte that is not UTF-8)
