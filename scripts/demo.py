@@ -112,7 +112,7 @@ class Demo:
         self.keys = folder / "keys.age"
         self.passphrase = folder / "passphrase"
         self._count = 0
-        self._environment = {
+        self.environment = {
             **os.environ,
             "SAVEPOINT_HOME": str(self.home),
             "CLAUDE_CONFIG_DIR": str(folder / "claude"),
@@ -137,7 +137,7 @@ class Demo:
         done = subprocess.run(
             [BIN / "savepoint", *args],
             cwd=self.project,
-            env=self._environment,
+            env=self.environment,
             capture_output=True,
             check=False,
         )
@@ -206,7 +206,7 @@ class Demo:
         subprocess.run(
             command,
             cwd=self.project,
-            env=self._environment,
+            env=self.environment,
             input=json.dumps(payload).encode(),
             check=True,
         )
