@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bench.world import Home, Transcript, World
 
 _NEEDED = ("git", "age", "zstd")
-# What a savepoint's README says for it by hand: fetch, open, unpack.
+# Fetch, open, unpack, and nothing else: less than a savepoint's README says for it by hand, which
+# checks each pack and each piece, and puts the pieces together to files.
 _BY_HAND = """
 set -e
 git clone -q --bare --no-local --depth 1 -b "$2" "file://$1" "$4"
