@@ -23,7 +23,7 @@ from savepoint.cli import verify as verifying
 from savepoint.core import limits
 from savepoint.core.errors import NoStoreError, OutputExistsError, UnverifiableError
 from savepoint.gitlayer import remote_url
-from savepoint.store import backup, registry
+from savepoint.store import backup, garbage, registry
 from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def bootstrap(
     if not keys:
         _only_verify(url, instance, ledger)
         return
-    _refuse_store(folder)
+    garbage.sweep(place.home(), time.time())
     kept = _opened(keys, passphrase_file)
+    _refuse_store(folder, kept)
     tell = resurrection_report.steps(as_json=as_json)
     from savepoint.resurrect.bootstrap import fetched
     from savepoint.resurrect.selection import Part
@@ -94,15 +95,17 @@ def bootstrap(
     resurrection_report.tell(done.report, as_json=as_json)
 
 
-def _refuse_store(folder: str) -> None:
+def _refuse_store(folder: str, kept: Backup) -> None:
+    """A folder has one store. Its own, of which there are but the keys, is finished."""
     try:
         store = registry.find(place.home(), folder)
     except NoStoreError:
         return
-    raise OutputExistsError(
-        f"{folder} belongs to store {store.id} already",
-        hint="`savepoint resurrect` brings back what it has; --project DIR names another folder",
-    )
+    if store.id != kept.store:
+        raise OutputExistsError(
+            f"{folder} belongs to another store, {store.id}",
+            hint="--project DIR names another folder",
+        )
 
 
 def _opened(keys: str, passphrase_file: str) -> Backup:
@@ -147,8 +150,10 @@ def _run(
 
     def publish() -> Parent:
         fresh = found._replace(config=at.config)
-        store = making.publish(fresh, place.home(), kept, at.folder)
-        return parent._replace(paths=store.instance(found.paths.slug))
+        published = making.publish(fresh, place.home(), kept, at.folder)
+        if published.aside:
+            terminal.note(f"what stood in the store's place, without savepoints: {published.aside}")
+        return parent._replace(paths=published.store.instance(found.paths.slug))
 
     shown = remote_url.parse(at.config.remote or "", "/").shown
     with Resurrection(parent, report, asked, found.known, tell) as going:

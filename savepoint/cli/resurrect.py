@@ -14,7 +14,7 @@ from savepoint.cli.show import Part as Member
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, UsageError
 from savepoint.gitlayer import remote_url
-from savepoint.store import savepoints
+from savepoint.store import garbage, savepoints
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def resurrect(
             raise UsageError("a thread and a span are of the conversation", hint="leave out --only")
         only = "conversation"
     at = place.find(project, instance)
+    garbage.sweep(place.home(), time.time())
     tell = resurrection_report.steps(as_json=as_json)
     left = _finished(at)
     if left is not None:

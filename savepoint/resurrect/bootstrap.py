@@ -1,7 +1,7 @@
 """A store out of nothing but a remote and the backup of its keys.
 
 It is made in a home of its own, beside the others, and has its place when steps 1 to 5 have passed:
-keys first, the store last. A run that dies in between is finished by doing it again.
+keys first, the store last, by one rename. A run that dies is finished by doing it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from savepoint.core.spelling import Instance
 from savepoint.gitlayer import glance, repository, shallow
 from savepoint.gitlayer.remote import Remote
 from savepoint.gitlayer.repository import Repository
-from savepoint.resurrect import lineage, moves
+from savepoint.resurrect import lineage
 from savepoint.store import (
     agekeys,
     backup,
@@ -36,7 +36,7 @@ from savepoint.store import (
     savepoints,
     trusted,
 )
-from savepoint.store.layout import Home
+from savepoint.store.layout import SET_ASIDE, Home
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.store.trusted import TrustedHead
 
-_PIECES = ("objects", "sessions", "pending", "scratch", "restored", "repo.git", "instances")
+_OF_KEYS = {"config.json", "lock"}  # files that `keys restore` makes in the folder of a store
 
 
 class Fetched(NamedTuple):
@@ -62,6 +62,13 @@ class Fetched(NamedTuple):
     savepoint: Record
     commit: str  # that holds it
     known: list[Holder]  # who holds which number, at the remote and in the backup
+
+
+class Published(NamedTuple):
+    """A store in its place."""
+
+    store: Store
+    aside: str | None  # where a store without savepoints is now that stood there
 
 
 @contextmanager
@@ -78,7 +85,6 @@ def fetched(
     """
     _refuse_existing(home.store(kept.store))
     durable.make_directories(home.path)
-    moves.sweep(home.path, time.time())
     apart = Home(os.path.join(os.path.realpath(home.path), durable.temporary_name().decode()))
     try:
         durable.make_directories(apart.path)
@@ -208,48 +214,57 @@ def _origin(
     return found, one
 
 
-def publish(found: Fetched, home: Home, kept: Backup, folder: str) -> Store:
-    """The store has its place, and the project in `folder` belongs to it.
+def publish(found: Fetched, home: Home, kept: Backup, folder: str) -> Published:
+    """The store has its place, by one rename, and the project in `folder` belongs to it. Keys and
+    trusted heads have theirs before: without a store they are what `keys restore` leaves, and the
+    next run goes on from there.
 
-    Raises KeyFileError (other keys are there), BusyError, DiskError.
+    Raises KeyFileError (other keys are there), OutputExistsError (another run was first),
+    BusyError, DiskError.
     """
     there = home.store(found.store.id)
     chosen = found.config._replace(projects=(registry.project_of(folder),))
     chosen.save(found.store)
-    repo = Repository.of(found.store, {}, 0.0)
-    repository.sync(repo)
-    with Lock(home.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
-        _move(found.store.keys, there.keys)
-    if os.path.lexists(found.store.keys):  # there are keys here already
+    repository.sync(Repository.of(found.store, {}, 0.0))
+    if os.path.lexists(there.keys):
         safekeeping.restore(home, kept)
-    for paths in savepoints.instances(found.store):
-        head, here = trusted.load(paths), there.instance(paths.slug)
-        if head is not None:
-            trusted.make_folder(here)
-            head.save(here)
-    _publish_store(found.store, there)
-    registry.rebuild(home)
-    return there
+    with Lock(home.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        _refuse_existing(there)
+        if not os.path.lexists(there.keys):
+            _move(found.store.keys, there.keys)
+        for paths in savepoints.instances(found.store):
+            head, here = trusted.load(paths), there.instance(paths.slug)
+            if head is not None:
+                trusted.make_folder(here)
+                head.save(here)
+        aside = _make_room(home, there)
+        _move(found.store.path, there.path)
+        registry.rebuild(home)
+    for paths in savepoints.instances(there):
+        birth.restore_authority(paths)  # keys that were restored before have not all of them
+    return Published(there, aside)
+
+
+def _make_room(home: Home, store: Store) -> str | None:
+    """What stands in the place of a store and has no savepoints goes elsewhere: where it went, if
+    there is more in it than `keys restore` makes.
+    """
+    if not os.path.lexists(store.path):
+        return None
+    files = [name for _, _, names in os.walk(store.path) for name in names]
+    if set(files) <= _OF_KEYS:
+        aside = os.path.join(home.path, durable.temporary_name().decode())
+        durable.set_aside(store.path, aside)
+        durable.remove_folder(aside)
+        return None
+    aside = os.path.join(home.path, f"{store.id}{SET_ASIDE}{os.urandom(8).hex()}")
+    durable.set_aside(store.path, aside)
+    durable.sync_directory(home.path)
+    return aside
 
 
 def _move(source: str, target: str) -> None:
-    """A folder gets its place, if nothing is there."""
-    if os.path.lexists(target):
-        return
+    """A folder gets its place, where nothing is."""
     durable.make_directories(os.path.dirname(target))
     durable.set_aside(source, target)
     durable.sync_directory(os.path.dirname(target))
-
-
-def _publish_store(source: Store, target: Store) -> None:
-    """All of it at once where there is none; else, behind keys that were restored before, piece by
-    piece over empty folders, the instances last: without them it is no store with savepoints.
-    """
-    if not os.path.lexists(target.path):
-        _move(source.path, target.path)
-        return
-    for name in _PIECES:
-        if os.path.lexists(os.path.join(source.path, name)):
-            durable.set_aside(os.path.join(source.path, name), os.path.join(target.path, name))
-    durable.sync_directory(target.path)
-    config.load(source).save(target)

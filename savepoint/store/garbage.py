@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
-    from savepoint.store.layout import InstancePaths, Store
+    from savepoint.store.layout import Home, InstancePaths, Store
 
 
 class Orphan(NamedTuple):
@@ -79,6 +79,25 @@ def remove(store: Store, now: float) -> Garbage:
             else:
                 durable.remove(one.path)
     return found
+
+
+def sweep(home: Home, now: float) -> None:
+    """Remove what is left of runs that died while they made a store: there are keys in it. What a
+    run that goes on has touched within GC_AGE_SECONDS stays. now: Unix seconds. Never raises: what
+    stays is removed by the next run.
+    """
+    with suppress(DiskError, OSError):
+        for one, changed in _stores_begun(home.path):
+            if changed < now - limits.GC_AGE_SECONDS:
+                durable.remove_folder(one.path)
+
+
+def _stores_begun(home: str) -> Iterator[tuple[Orphan, float]]:
+    """Folders of `savepoint bootstrap`, which it fills beside the others."""
+    for name in _names(home):
+        path = os.path.join(home, name)
+        if name.startswith(durable.TEMPORARY_PREFIX) and os.path.isdir(path):
+            yield _folder("temporary file", path)
 
 
 def _sessions(store: Store) -> list[str]:
@@ -143,6 +162,7 @@ def _temporaries(store: Store) -> Iterator[tuple[Orphan, float]]:
     """What was being written when a process died, files and folders; git's own are its own. And
     repositories that a repair has replaced.
     """
+    yield from _stores_begun(store.home)
     damaged = os.path.basename(store.repository) + SET_ASIDE
     for parent, folders, names in os.walk(store.path, onerror=_raise):
         if parent == store.path and os.path.basename(store.repository) in folders:
