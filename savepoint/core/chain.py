@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Break(NamedTuple):
-    """Where the chain does not hold. `rule` is the VERIFY rule that says so (core/verify.py)."""
+    """Where the chain does not hold. `rule`: that of core/verify_index.py which says so."""
 
     rule: str
     line: int  # from 1

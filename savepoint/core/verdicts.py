@@ -52,7 +52,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 class Finding(NamedTuple):
     """What one rule says of one thing."""
 
-    rule: str  # VERIFY-1 … (core/verify.py)
+    rule: str  # VERIFY-1 … (core/verify_*.py)
     result: str  # pass | fail | skipped
     detail: str  # names the file, relative to the store (a trusted head: to its home)
     verdict: Verdict  # of a witness in which nothing worse was found
@@ -62,6 +62,13 @@ class Finding(NamedTuple):
     def to_json(self) -> Json:
         """As in `verify --json`."""
         return {"rule": self.rule, "result": self.result, "detail": self.detail}
+
+
+class Lack(NamedTuple):
+    """In place of a file's bytes: why there are none."""
+
+    reason: str  # completes "<path> …": "is missing", "cannot be read: input/output error"
+    unreadable: bool = False  # it may be whole, but nobody could look
 
 
 def passed(rule: str, detail: str) -> Finding:
@@ -82,6 +89,12 @@ def rolled_back(rule: str, detail: str) -> Finding:
 def unchecked(rule: str, detail: str, *, unsupported: bool = False, hint: str = "") -> Finding:
     """Nobody could look; nothing is known to be wrong."""
     return Finding(rule, "skipped", detail, Verdict.UNVERIFIABLE, unsupported, hint)
+
+
+def absent(rule: str, where: str, lack: Lack) -> Finding:
+    """The finding of a rule whose file has no bytes to check."""
+    detail = f"{where} {lack.reason}"
+    return unchecked(rule, detail) if lack.unreadable else tampered(rule, detail)
 
 
 class Witness(NamedTuple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core import keys, proof, spelling, verify, verify_chain
+from savepoint.core import keys, proof, spelling, verify_chain, verify_stored
 from savepoint.core.errors import MalformedError
 from savepoint.core.history import History
 from savepoint.core.named import NamedTuple
@@ -105,10 +105,10 @@ def _commits(given: Proof, named: str) -> Commits:
 
 def _snapshot(given: Proof, data: bytes) -> list[Finding]:
     one = given.records[0]
-    found = verify.snapshot_file(one, data, "the snapshot")
+    found = verify_stored.snapshot_file(one, data, "the snapshot")
     if found.result != "pass":
         return [found]
-    return [found, verify.snapshot_document(one, data, "the snapshot")[1]]
+    return [found, verify_stored.snapshot_document(one, data, "the snapshot")[1]]
 
 
 def _transaction(given: Proof) -> Finding:

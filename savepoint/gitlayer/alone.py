@@ -10,7 +10,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, verify
+from savepoint.core import limits, verify_index
 from savepoint.core.errors import MalformedError, SelectorError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import CheckedSavepoint, Report, Witness
@@ -86,7 +86,7 @@ def report(alone: Alone, select: Select | None) -> Report:
     which no witness has been asked yet.
     """
     data = index.read(alone.paths)
-    found = verify.Index(data, None, examine.names(alone.paths))
+    found = verify_index.Index(data, None, examine.names(alone.paths))
     saves = [one for one, _ in found.saves]
     chosen = saves if select is None else select(saves)
     checked = tuple(

@@ -9,7 +9,7 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, record, verify, verify_git
+from savepoint.core import limits, record, verify_git, verify_stored
 from savepoint.core.errors import SavepointError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Finding, passed, unchecked
@@ -140,7 +140,9 @@ class Checker:
     def _content(self, found: Held, one: Record) -> tuple[list[str], Finding | None]:
         """The packs of the savepoint, all of which opened, and what is wrong otherwise."""
         path = tree.snapshot(one.snapshot_file)
-        document, finding = verify.snapshot_document(one, found.snapshot(one), found.where(path))
+        document, finding = verify_stored.snapshot_document(
+            one, found.snapshot(one), found.where(path)
+        )
         if document is None:
             raise TamperedError(finding.detail)
         content = plan.content_with(document, lambda part: self._segment(found, part))
@@ -151,7 +153,9 @@ class Checker:
         return content.packs, verify_git.recovery(recover, expected, found.where(tree.RECOVER))
 
     def _segment(self, found: Held, part: Segment) -> bytes:
-        return verify.open_segment(part, self._pack(found, part.pack), found.where(part.pack))
+        return verify_stored.open_segment(
+            part, self._pack(found, part.pack), found.where(part.pack)
+        )
 
     def _pack(self, found: Held, name: str) -> bytes:
         blob = found.files.get(tree.pack(name), "")

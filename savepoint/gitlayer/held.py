@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, packs, verify
+from savepoint.core import limits, packs, verify_stored
 from savepoint.core.errors import MalformedError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import message, tree
@@ -45,14 +45,14 @@ class Held(NamedTuple):
         if not isinstance(size, int) or size > limits.SNAPSHOT_BYTES:
             raise TamperedError(f"record {one.seq} names a snapshot larger than any can be")
         data = packs.decompress(opened, size)
-        _demand(verify.snapshot_file(one, data, self.where(path)))
+        _demand(verify_stored.snapshot_file(one, data, self.where(path)))
         return data
 
     def pack(self, name: str) -> bytes:
         """The pack of that SHA-256. Raises as `snapshot`."""
         path = tree.pack(name)
         data = self.opened(path, _PACK_BYTES)
-        _demand(verify.pack(name, data, self.where(path)))
+        _demand(verify_stored.pack(name, data, self.where(path)))
         return data
 
     def opened(self, path: str, limit: int) -> bytes:

@@ -10,11 +10,12 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, record, snapshot, verify
-from savepoint.core.errors import RolledBackError, SavepointError
+from savepoint.core import bootstrap_document, limits, record, snapshot, verify_stored
+from savepoint.core.errors import MalformedError, RolledBackError, SavepointError
 from savepoint.gitlayer import plan, repository, theirs, tree
 from savepoint.store import durable, evidence, index
 from savepoint.store.contents import PACK_FILE_BYTES
+from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -51,6 +52,37 @@ def records(repo: Repository, paths: InstancePaths) -> int:
     return lacking
 
 
+def document(repo: Repository, paths: InstancePaths) -> bool:
+    """Let a successor whose BOOTSTRAP_VERIFICATION.json is lost or damaged have that of its branch,
+    if its birth fits it; was it put back? Raises UnsupportedFormatError, CommitError, DiskError.
+    """
+    commit = repository.read_ref(repo, repository.branch(paths.slug))
+    birth = index.birth(paths)
+    if commit is None or birth is None or _holds(paths, birth):
+        return False
+    blobs = list(tree.list_files(repo, commit, tree.BOOTSTRAP).values())
+    for data in tree.contents(repo, blobs, limits.SMALL_DOCUMENT_BYTES) if blobs else ():
+        if _fits(data, birth):
+            durable.replace(paths.bootstrap, data)
+            return True
+    return False
+
+
+def _holds(paths: InstancePaths, birth: Record) -> bool:
+    try:
+        data = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
+    except MalformedError:
+        return False
+    return data is not None and _fits(data, birth)
+
+
+def _fits(data: bytes, birth: Record) -> bool:
+    try:
+        return not bootstrap_document.fault(bootstrap_document.parse(data), birth)
+    except MalformedError:
+        return False
+
+
 def _later(paths: InstancePaths, ours: bytes, known: set[str], last: Record) -> bytes:
     """The lines of our index that come after what the ref has."""
     lines = ours.split(b"\n")[:-1]
@@ -82,7 +114,7 @@ def savepoint(held: Held, paths: InstancePaths, one: Record) -> list[str]:
     path = os.path.join(paths.path, one.snapshot_file)
     data = evidence.read(path, limits.SNAPSHOT_BYTES)
     done = []
-    if verify.snapshot_file(one, data, path).result != "pass" or not isinstance(data, bytes):
+    if verify_stored.snapshot_file(one, data, path).result != "pass" or not isinstance(data, bytes):
         data = held.snapshot(one)
         done.append(_put(path, data))
     found = snapshot.parse(data)
@@ -95,7 +127,7 @@ def _packs(held: Held, paths: InstancePaths, names: list[str]) -> list[str]:
     done = []
     for name in names:
         path = paths.store.pack(name)
-        if verify.pack(name, evidence.read(path, PACK_FILE_BYTES), path).result != "pass":
+        if verify_stored.pack(name, evidence.read(path, PACK_FILE_BYTES), path).result != "pass":
             done.append(_put(path, held.pack(name)))
     return done
 

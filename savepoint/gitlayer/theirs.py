@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.core.verify import Index, Names
+from savepoint.core.verify_index import Index, Names
 from savepoint.gitlayer import message, tree
 
 if TYPE_CHECKING:

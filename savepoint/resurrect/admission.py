@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core import verify
+from savepoint.core import verify_stored
 from savepoint.core.errors import (
     RolledBackError,
     SavepointError,
@@ -109,7 +109,7 @@ class Admission:
         return Step(number, PENDING if found is Verdict.PENDING else UNVERIFIED, worse.detail)
 
 
-_CONTENT = set(verify.LOCAL_RULES) - set(verify.INDEX_RULES)
+_CONTENT = set(verify_stored.STORED_RULES)
 
 
 def _is_unchecked(one: Finding) -> bool:

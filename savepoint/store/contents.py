@@ -12,11 +12,10 @@ from array import array
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, snapshot, verify
+from savepoint.core import limits, snapshot, verify_stored
 from savepoint.core.errors import MalformedError, TamperedError, UnverifiableError
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, passed, tampered, unchecked
-from savepoint.core.verify import Lack
+from savepoint.core.verdicts import Finding, Lack, passed, tampered, unchecked
 from savepoint.store import evidence
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ class PackReader:
         try:
             for file in snapshot.files(found.document, self._read):
                 segments.update(map(self._number, file.segments))
-                if fault := verify.stored_file(file, where):
+                if fault := verify_stored.stored_file(file, where):
                     faults.append(fault)
-                if verify.has_hash_of_its_own(file):
+                if verify_stored.has_hash_of_its_own(file):
                     wholes.add(self._whole(file, where))
         except MalformedError as failure:
             faults.append(tampered("VERIFY-8", f"{where}: {failure.message}"))
@@ -145,7 +144,7 @@ class PackReader:
         if isinstance(data, Lack):
             failure = UnverifiableError if data.unreadable else TamperedError
             raise failure(f"{where} {data.reason}")
-        return verify.open_segment(segment, data, where)
+        return verify_stored.open_segment(segment, data, where)
 
     def _check(self, name: str) -> None:
         self._settle(name, self._fetch(name))
@@ -154,7 +153,7 @@ class PackReader:
         """The bytes of a pack, judged when they are read for the first time."""
         data = evidence.read(self._store.pack(name), PACK_FILE_BYTES)
         if name not in self._packs:
-            self._packs[name] = verify.pack(name, data, self._where(name))
+            self._packs[name] = verify_stored.pack(name, data, self._where(name))
             with self._lock:
                 self._bytes += 0 if isinstance(data, Lack) else len(data)
         if isinstance(data, Lack):
@@ -177,9 +176,9 @@ class PackReader:
         """Check a segment; what files of several segments wait for is kept for their hashes."""
         segment, wholes = self._segments[number], self._parts.get(number)
         if not wholes:
-            verify.check_segment(segment, data, where)
+            verify_stored.check_segment(segment, data, where)
             return
-        raw = verify.open_segment(segment, data, where)
+        raw = verify_stored.open_segment(segment, data, where)
         for whole in wholes:
             with self._lock:
                 whole.take(segment, raw)
@@ -224,7 +223,7 @@ class _Whole:
         """Hash what did not pass by in its order, and compare."""
         for one in self.segments[self._next :]:
             self._hash.update(read(one))
-        fault = verify.whole_file(self._sha256, self._hash.hexdigest(), self._where)
+        fault = verify_stored.whole_file(self._sha256, self._hash.hexdigest(), self._where)
         self.faults += [fault] if fault else []
 
 

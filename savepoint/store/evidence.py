@@ -6,7 +6,7 @@ import errno
 import os
 
 from savepoint.core.errors import MalformedError
-from savepoint.core.verify import Lack
+from savepoint.core.verdicts import Lack
 from savepoint.store.files import open_regular
 
 MISSING = "is missing"

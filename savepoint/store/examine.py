@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, verify
+from savepoint.core import limits, verify_index, verify_stored
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Witness, unchecked
-from savepoint.core.verify import Index, Lack, Names
+from savepoint.core.verdicts import CheckedSavepoint, Finding, Lack, Report, Witness, unchecked
+from savepoint.core.verify_index import Index, Names
 from savepoint.store import border, evidence
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
-    from savepoint.core.verify import Seen
+    from savepoint.core.verify_index import Seen
     from savepoint.store.contents import Contents, PackReader
     from savepoint.store.layout import InstancePaths
 
@@ -84,7 +84,7 @@ class Examination:
         found = [*self.index.findings(line), self._file(one, data, where)]
         if isinstance(data, Lack) or found[-1].result != "pass":
             return _Examined(one, where, tuple(found), None)
-        document, finding = verify.snapshot_document(one, data, where)
+        document, finding = verify_stored.snapshot_document(one, data, where)
         contents = self._packs.add(document, where) if document else None
         return _Examined(one, where, (*found, finding), contents)
 
@@ -94,7 +94,7 @@ class Examination:
             detail = f"{where} was not fetched: it lies behind the border of the history here"
             hint = f"`savepoint resurrect {one.seq}` fetches it"
             return unchecked("VERIFY-5", detail, hint=hint)
-        return verify.snapshot_file(one, data, where)
+        return verify_stored.snapshot_file(one, data, where)
 
     def _conclude(self, one: _Examined) -> CheckedSavepoint:
         found = list(one.findings)
@@ -105,7 +105,7 @@ class Examination:
         why = "is not what was signed" if changed else "was not looked at"
         found += [
             unchecked(rule, f"{one.where} {why}, so it is not followed")
-            for rule in verify.LOCAL_RULES
+            for rule in (*verify_index.INDEX_RULES, *verify_stored.STORED_RULES)
             if rule not in done
         ]
         witnesses = {"local": Witness(tuple(found)), "git": _GIT, "chain": _CHAIN}

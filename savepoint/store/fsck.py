@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import verdicts, verify
+from savepoint.core import verdicts, verify_index, verify_stored
 from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
 from savepoint.store import evidence, housekeeping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint.core.strict_json import Json
-    from savepoint.core.verdicts import Report
-    from savepoint.core.verify import Lack, Seen
+    from savepoint.core.verdicts import Lack, Report
+    from savepoint.core.verify_index import Seen
     from savepoint.store.contents import Progress
     from savepoint.store.layout import Store
     from savepoint.store.survey import Survey
@@ -103,7 +103,7 @@ def _judged(report: Report) -> list[Item]:
     found = [one for one in report.chain.findings if one.result != "pass"]
     for savepoint in report.savepoints:
         local = savepoint.witnesses["local"].findings
-        own = [one for one in local if one.rule not in verify.INDEX_RULES]
+        own = [one for one in local if one.rule not in verify_index.INDEX_RULES]
         worst = verdicts.worst(one.verdict for one in own)  # what follows from it is no news
         found += [one for one in own if one.result != "pass" and one.verdict is worst]
     return list(dict.fromkeys(map(judged, found)))
@@ -127,7 +127,7 @@ def _orphans(
         name = os.path.basename(path).removesuffix(".pack")
         if path.startswith("objects/") and name not in packed:
             data = evidence.read(store.pack(name), PACK_FILE_BYTES)
-            fault = verify.pack(name, data, path)
+            fault = verify_stored.pack(name, data, path)
             yield note(f"{path}: no snapshot that can be read names this pack")
             if fault.result != "pass":
                 yield warning(fault.detail)

@@ -13,7 +13,7 @@ from savepoint.core.chain import Gap
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, parse
-from savepoint.core.verify import Lack
+from savepoint.core.verdicts import Lack
 from savepoint.store import evidence, key_items
 from savepoint.store.items import Item, damage, note, warning
 from savepoint.store.layout import THREADS
@@ -21,7 +21,7 @@ from savepoint.store.layout import THREADS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint.core.verify import Index
+    from savepoint.core.verify_index import Index
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.store.survey import Survey
 
@@ -59,6 +59,7 @@ def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) 
     yield from _config(store, seen, indexes)
     for slug, index in indexes.items():
         yield from key_items.of_instance(store.instance(slug), index)
+        yield from _origin(store.instance(slug), index)
     if indexes:
         yield from key_items.of_age(store)
     yield from _heads(store, seen)
@@ -90,6 +91,14 @@ def _config(store: Store, seen: Survey, indexes: Mapping[str, Index]) -> Iterato
         yield damage("config.json names no projects", hint=_way_out(store))
         return
     yield from _way_back(store, paths)
+
+
+def _origin(paths: InstancePaths, index: Index) -> Iterator[Item]:
+    """A successor has the document that says so; without one it looks like the first of a line."""
+    restored = any(one.kind == "restore" for one, _ in index.records)
+    if restored and not os.path.lexists(paths.bootstrap):
+        name = os.path.basename(paths.bootstrap)
+        yield damage(f"instances/{paths.slug}/{name} is missing", hint=_REGAIN)
 
 
 def _way_out(store: Store) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import keys, limits
 from savepoint.core.errors import SavepointError
 from savepoint.core.strict_json import parse
-from savepoint.core.verify import Lack
+from savepoint.core.verdicts import Lack
 from savepoint.store import evidence
 from savepoint.store.items import Item, damage, warning
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint.core.record import Record
-    from savepoint.core.verify import Index
+    from savepoint.core.verify_index import Index
     from savepoint.store.layout import InstancePaths, Store
 
 _RETIRED = re.compile(r"root\.[1-9][0-9]{0,8}\.seed")

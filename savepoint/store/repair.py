@@ -14,7 +14,7 @@ from savepoint.core import record, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
-from savepoint.core.verify import Index
+from savepoint.core.verify_index import Index
 from savepoint.store import examine, index, journal, keyring, trusted
 from savepoint.store.index import Position, Tail
 from savepoint.store.locks import Lock

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import DiskError
-from savepoint.core.verify import Lack
+from savepoint.core.verdicts import Lack
 from savepoint.store import trusted
 from savepoint.store.contents import PackReader
 from savepoint.store.examine import Examination
 
 if TYPE_CHECKING:
     from savepoint.core.verdicts import Report
-    from savepoint.core.verify import Seen
+    from savepoint.core.verify_index import Seen
     from savepoint.store.contents import Progress
     from savepoint.store.examine import Select
     from savepoint.store.layout import InstancePaths

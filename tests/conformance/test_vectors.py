@@ -18,9 +18,9 @@ from savepoint.core import (
     snapshot,
     spelling,
     strict_json,
-    verify,
     verify_chain,
     verify_proof,
+    verify_stored,
 )
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.segments import Segment
@@ -101,11 +101,11 @@ def _check_snapshot(vector: Vector) -> None:
     for path in snapshot.SPILLABLE:
         snapshot.unspill(found.document, path, lambda one: held[one.sha256])
     for file in snapshot.files(found.document, lambda one: held[one.sha256]):
-        _hold(verify.stored_file(file, "here") is None)
+        _hold(verify_stored.stored_file(file, "here") is None)
     if "record" in vector.more:
         one = record.parse(vector.more["record"].encode())
-        _hold(verify.snapshot_file(one, vector.data, "here").result == "pass")
-        _hold(verify.snapshot_document(one, vector.data, "here")[0] is not None)
+        _hold(verify_stored.snapshot_file(one, vector.data, "here").result == "pass")
+        _hold(verify_stored.snapshot_document(one, vector.data, "here")[0] is not None)
 
 
 @each("json.json")
@@ -123,7 +123,7 @@ def test_pack(vector: Vector) -> None:
 
     def open_it() -> None:
         packs.check_header(vector.data)
-        verify.open_segment(one, vector.data, "here")
+        verify_stored.open_segment(one, vector.data, "here")
 
     assert outcome(open_it) == vector.expect
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from savepoint.core import keys, record, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.spelling import Instance
-from savepoint.core.verdicts import Verdict, Witness
-from savepoint.core.verify import INDEX_RULES, Index, Lack, Names
+from savepoint.core.verdicts import Lack, Verdict, Witness
+from savepoint.core.verify_index import INDEX_RULES, Index, Names
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record

@@ -13,8 +13,9 @@ import pytest
 from savepoint.core import limits, packs, segments, spelling
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import dump, parse
-from savepoint.core.verdicts import Report, Verdict
-from savepoint.core.verify import INDEX_RULES, LOCAL_RULES, Lack
+from savepoint.core.verdicts import Lack, Report, Verdict
+from savepoint.core.verify_index import INDEX_RULES
+from savepoint.core.verify_stored import STORED_RULES
 from savepoint.store import evidence, files, trusted, witness
 from savepoint.store.witness import verify_local
 from tests.verify import builder
@@ -89,7 +90,8 @@ def test_whole_store_is_verified_by_every_rule(built: Built) -> None:
     assert (report.verdict, report.exit_code, report.hint) == (Verdict.VERIFIED, 0, "")
     assert of(report) == dict.fromkeys((2, 3, 4), Verdict.VERIFIED)
     for one in report.savepoints:
-        assert [found.rule for found in one.witnesses["local"].findings] == list(LOCAL_RULES)
+        told = [found.rule for found in one.witnesses["local"].findings]
+        assert told == [*INDEX_RULES, *STORED_RULES]
 
 
 def test_git_and_chain_are_off_and_say_why(built: Built) -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core import verify, verify_chain, verify_git, verify_lineage, verify_proof
+from savepoint.core import (
+    verify_chain,
+    verify_git,
+    verify_index,
+    verify_lineage,
+    verify_proof,
+    verify_stored,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,7 +24,8 @@ FOLDER = Path(__file__).parent
 
 
 LISTS = [
-    (verify, verify.LOCAL_RULES),
+    (verify_index, verify_index.INDEX_RULES),
+    (verify_stored, verify_stored.STORED_RULES),
     (verify_git, verify_git.GIT_RULES),
     (verify_chain, verify_chain.CHAIN_RULES),
     (verify_proof, verify_proof.PROOF_RULES),

@@ -1,4 +1,4 @@
-"""Verification of the local witness, as numbered rules: bytes and values in, findings out.
+"""Verification of an index, as numbered rules: bytes and values in, findings out.
 
 VERIFY-1  Each line of the index is one whole record in its one spelling.
           Stops changed bytes, CRLF, halved and glued lines, a second spelling of the same members.
@@ -10,22 +10,9 @@ VERIFY-3  The index starts with the birth record that its folder is named after;
 VERIFY-4  The index holds all that the trusted head has seen, or a signed record accepts the loss.
           Stops an older copy put back whole, which no chain can see by itself, and two histories
           of one key.
-VERIFY-5  The snapshot file has the size and the SHA-256 that its record signed.
-          Stops a changed, cut, emptied or removed snapshot.
-VERIFY-6  The snapshot is one document in its one spelling, its integrity member holds, and it says
-          of itself what the record says of it.
-          Stops a genuine snapshot under another savepoint's record.
-VERIFY-7  Each pack that the snapshot names is there, starts as a pack does, and has its name as its
-          SHA-256.
-          Stops a changed, cut or removed pack, also in bytes that no frame covers.
-VERIFY-8  Each segment's frame opens to exactly its bytes, hash and lines; roots and whole-file
-          hashes fit the segments.
-          Stops frames that open to other content than was saved, segments put in another order, and
-          frames that open without end.
 
-Rules 1 to 4 are `Index`, 5 and 6 `snapshot_file` and `snapshot_document`, 7 `pack`, 8
-`check_segment`, `open_segment` and `stored_file`. From VERIFY-9 on follow the rules of the git and
-the chain witness.
+The rules of what an index names follow in verify_stored.py, those of the git and the chain witness
+from VERIFY-9 on.
 
 Missing or differing bytes are TAMPERED. What nobody could read is UNVERIFIABLE: "invalid" and
 "could not check" are different results. What a newer version wrote is UNVERIFIABLE too, with exit
@@ -38,14 +25,15 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint.core import packs, snapshot, spelling
+from savepoint.core import spelling
 from savepoint.core.chain import Break, Chain, Gap
-from savepoint.core.errors import SavepointError, TamperedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import (
     REPAIR,
     Finding,
+    Lack,
     Verdict,
+    absent,
     passed,
     rolled_back,
     tampered,
@@ -53,25 +41,13 @@ from savepoint.core.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from savepoint.core.record import Record
-    from savepoint.core.segments import Segment
-    from savepoint.core.snapshot import Snapshot, StoredFile
 
-LOCAL_RULES = tuple(f"VERIFY-{number}" for number in range(1, 9))
-INDEX_RULES = LOCAL_RULES[:4]
+INDEX_RULES = tuple(f"VERIFY-{number}" for number in range(1, 5))
 
 _FORK = "two signed records of one key with one sequence"
 _ALIKE = 8  # findings of one rule and verdict that are told one by one
 _TORN_SEQ = re.compile(rb'\{"v":[0-9]+,"seq":([0-9]{1,19}),')
-
-
-class Lack(NamedTuple):
-    """In place of a file's bytes: why there are none."""
-
-    reason: str  # completes "<path> …": "is missing", "cannot be read: input/output error"
-    unreadable: bool = False  # it may be whole, but nobody could look
 
 
 class Seen(Protocol):
@@ -100,12 +76,6 @@ class Names(NamedTuple):
     slug: str  # of the instance: name, number and key in one
     index_file: str  # path of the index, relative to the store
     trusted_file: str  # path of the trusted head, relative to its home
-
-
-def absent(rule: str, where: str, lack: Lack) -> Finding:
-    """The finding of a rule whose file has no bytes to check."""
-    detail = f"{where} {lack.reason}"
-    return unchecked(rule, detail) if lack.unreadable else tampered(rule, detail)
 
 
 class Index:
@@ -156,7 +126,7 @@ class Index:
         found = [fault for start, fault in self._faults if start <= last]
         failed = {fault.rule for fault in found}
         held = [passed(rule, self._held(rule, last)) for rule in INDEX_RULES if rule not in failed]
-        return tuple(sorted(found + held, key=lambda one: LOCAL_RULES.index(one.rule)))
+        return tuple(sorted(found + held, key=lambda one: INDEX_RULES.index(one.rule)))
 
     def unaccepted_gaps(self) -> list[Gap]:
         """Records that are missing, and that no accept record names."""
@@ -334,123 +304,3 @@ class Index:
             "VERIFY-2": f"{lines}: each names the one before it",
             "VERIFY-3": f"{lines}: signed by the key of the birth record",
         }[rule]
-
-
-def snapshot_file(one: Record, data: bytes | Lack, where: str) -> Finding:
-    """VERIFY-5: the file is the one whose size and hash were signed."""
-    if isinstance(data, Lack):
-        return absent("VERIFY-5", where, data)
-    size = one.body["snapshot_size_bytes"]
-    if len(data) != size:
-        return tampered("VERIFY-5", f"{where} has {len(data)} bytes; {size} were signed")
-    if hashlib.sha256(data).hexdigest() != one.snapshot_hash:
-        return tampered("VERIFY-5", f"{where} has another SHA-256 than was signed")
-    return passed("VERIFY-5", f"{where}: {size} bytes, SHA-256 as signed")
-
-
-def snapshot_document(one: Record, data: bytes, where: str) -> tuple[Snapshot | None, Finding]:
-    """VERIFY-6, for bytes that passed VERIFY-5. The snapshot is None unless the rule holds."""
-    try:
-        found = snapshot.parse(data)
-    except UnsupportedFormatError as newer:
-        return None, unchecked("VERIFY-6", f"{where}: {newer.message}", unsupported=True)
-    except SavepointError as failure:
-        return None, tampered("VERIFY-6", f"{where}: {failure.message}")
-    differing = _disagreements(one, found)
-    if differing:
-        detail = f"{where} and record {one.seq} differ in {', '.join(differing)}"
-        return None, tampered("VERIFY-6", detail)
-    return found, passed("VERIFY-6", f"{where}: one document, as its record says")
-
-
-def _disagreements(one: Record, found: Snapshot) -> list[str]:
-    """VERIFY-6: what the snapshot says of itself, against the record."""
-    document, body = found.document, one.body
-    session_id = str(snapshot.member_at(document, ("conversation_history", "session_id")))
-    key = session_id
-    if not spelling.is_session_key(session_id):  # no file may have such a name
-        key = hashlib.sha256(session_id.encode("utf-8")).hexdigest()
-    agreements = {
-        "instance": document["instance_id"] == one.instance,
-        "timestamp": document["timestamp_iso8601"] == spelling.time_text(one.timestamp),
-        "session_id": body["session_id"] == key,
-    }
-    for member in _TOKENS:
-        agreements[member] = document[member] == body[member]
-    return [name for name, agrees in agreements.items() if not agrees]
-
-
-_TOKENS = ("tokens_used_this_session", "tokens_remaining", "context_utilization_percent")
-
-
-def pack(name: str, data: bytes | Lack, where: str) -> Finding:
-    """VERIFY-7: the pack is there, is a pack, and is the one of that name."""
-    if isinstance(data, Lack):
-        return absent("VERIFY-7", where, data)
-    try:
-        packs.check_header(data)
-    except SavepointError as failure:
-        return tampered("VERIFY-7", f"{where}: {failure.message}")
-    if hashlib.sha256(data).hexdigest() != name:
-        return tampered("VERIFY-7", f"{where} has another SHA-256 than its name")
-    return passed("VERIFY-7", f"{where}: SHA-256 is its name")
-
-
-def open_segment(one: Segment, data: bytes, where: str) -> bytes:
-    """VERIFY-8: the raw bytes of a segment of the pack `data`. Raises TamperedError."""
-    return b"".join(_opened(one, data, where))
-
-
-def check_segment(one: Segment, data: bytes, where: str) -> None:
-    """As `open_segment`, with nothing kept. Raises TamperedError."""
-    for _ in _opened(one, data, where):
-        pass
-
-
-def _opened(one: Segment, data: bytes, where: str) -> Iterator[bytes]:
-    """The raw bytes in pieces. Raises TamperedError, at the end.
-
-    A frame of some KB can open to terabytes: it is opened no further than the segment's size, and
-    a Segment is bounded.
-    """
-    at = f"{where}, frame at {one.offset}"
-    digest, lines = hashlib.sha256(), 0
-    frame = memoryview(data)[one.offset : one.offset + one.length]
-    try:
-        for piece in packs.pieces(frame, one.bytes):
-            digest.update(piece)
-            lines += piece.count(b"\n")
-            yield piece
-    except TamperedError as failure:
-        raise TamperedError(f"{at}: {failure.message}") from failure
-    if digest.hexdigest() != one.sha256:
-        raise TamperedError(f"{at}: opens to other bytes than were saved")
-    if lines != one.lines:
-        raise TamperedError(f"{at}: has another number of lines than stated")
-
-
-def stored_file(one: StoredFile, where: str) -> Finding | None:
-    """VERIFY-8: the arithmetic of a file: its size, its root, and its hash if it is one segment.
-
-    None if it fits. The hash of a file of several segments is `whole_file`.
-    """
-    fault = snapshot.check_file(one)
-    if not fault and one.sha256 is not None and len(one.segments) < _SEVERAL:
-        only = one.segments[0].sha256 if one.segments else hashlib.sha256().hexdigest()
-        fault = "" if only == one.sha256 else f"the SHA-256 of {one.path!r} is not its content's"
-    return tampered("VERIFY-8", f"{where}: {fault}") if fault else None
-
-
-_SEVERAL = 2  # segments: the hash of a file of fewer is that of its segment
-
-
-def has_hash_of_its_own(one: StoredFile) -> bool:
-    """Must the file be hashed as a whole to know whether its SHA-256 fits?"""
-    return one.sha256 is not None and len(one.segments) >= _SEVERAL
-
-
-def whole_file(expected: str, actual: str, where: str) -> Finding | None:
-    """VERIFY-8: the hash over all segments of a file, in order."""
-    if expected == actual:
-        return None
-    return tampered("VERIFY-8", f"{where}: segments make no file of SHA-256 {expected}")
