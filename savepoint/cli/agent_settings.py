@@ -66,7 +66,7 @@ def added(text: str, program: Program, own: str | None) -> str:
     where that is None. `text` has nothing of ours. Raises SettingsError.
     """
     mark, text = _without_mark(text)
-    _parsed(text)
+    _check_hooks(_parsed(text).get("hooks", {}))
     try:
         for event in SECONDS:
             group: Json = {"hooks": [program.hook_entry(event)]}
@@ -173,14 +173,56 @@ def _emptied(text: str, place: json_text.Path, before: dict[str, Any]) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     """Raises SettingsError."""
+    if not text.strip():
+        raise SettingsError("is empty: write {} into it, or delete it")
     try:
         value = json.loads(text)
         json_text.read(text)
+    except json.JSONDecodeError as failure:
+        where = f"line {failure.lineno}, column {failure.colno}"
+        raise SettingsError(f"is no JSON at {where}: {_complaint(text, failure)}") from None
     except (MalformedError, ValueError, RecursionError) as failure:
         raise SettingsError(f"is no JSON: {failure}") from None
     if not isinstance(value, dict):
-        raise SettingsError("is no JSON object")
+        raise SettingsError(f"is {_kind(value)} and no JSON object; {{}} would be an empty one")
     return value
+
+
+def _complaint(text: str, failure: json.JSONDecodeError) -> str:
+    """What is wrong there: parsers say what they would have liked instead."""
+    rest = text[failure.pos :].lstrip(", \t\r\n")
+    if rest.startswith(("//", "/*", "#")):
+        return "a comment, which JSON does not have; take it out"
+    if rest[:1] in {"}", "]"} and "," in (text[: failure.pos].rstrip()[-1:], text[failure.pos]):
+        return f"a comma before {rest[0]} at the end of a list; take it out"
+    return failure.msg
+
+
+def _check_hooks(hooks: object) -> None:
+    """Raises SettingsError where ours cannot be added."""
+    if not isinstance(hooks, dict):
+        raise SettingsError(f"`hooks` is {_kind(hooks)} and no object; {{}} would be an empty one")
+    for event in SECONDS:
+        groups = hooks.get(event, [])
+        if not isinstance(groups, list):
+            raise SettingsError(f"`{event}` in `hooks` is {_kind(groups)} and no list")
+
+
+def _kind(value: object) -> str:
+    """As JSON calls it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return "a number"
 
 
 def _without_mark(text: str) -> tuple[str, str]:

@@ -7,22 +7,25 @@ import os
 import subprocess  # only to try the program that the settings are about to name
 import sys
 import time
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import agent_settings, options, place, terminal
+from savepoint.cli import agent_checks, agent_settings, options, place, terminal
 from savepoint.cli.agent_settings import Program
 from savepoint.cli.settings_file import SettingsFile
 from savepoint.core import limits, spelling
 from savepoint.core.errors import BusyError, NoStoreError, SettingsError, UsageError
-from savepoint.store import installed, registry
+from savepoint.store import installed, registry, worktree
 from savepoint.store.installed import Installed
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
 
@@ -55,19 +58,22 @@ def install(
 
     Our hooks and status line go into its settings; the user's own status line goes on inside ours.
     Nothing else in the file changes; a copy is kept. The first event in a project makes a store for
-    it.
+    it. The status line runs `savepoint statusline`, which says how it is used with --help.
     """
     where = _of(agent, project)
     file = SettingsFile.read(settings_paths(where)[scope])
     program = own_program()
-    base, known = _base(file)
+    with _naming(file.target):
+        base, known = _base(file)
     own = _own_status_line(base, where, scope)
-    after = agent_settings.added(agent_settings.EMPTY if base is None else base, program, own)
+    with _naming(file.target):
+        after = agent_settings.added(agent_settings.EMPTY if base is None else base, program, own)
     if not dry_run:
         _write(file, base, after, known)
     _tell(file, after, "installed", dry_run=dry_run, as_json=as_json)
     if not dry_run and not as_json:
         terminal.say(f"the hook is {program.hook}; `savepoint doctor` looks at all of it")
+    _warn(where, scope, file)
 
 
 def uninstall(
@@ -80,7 +86,8 @@ def uninstall(
     """Take out what `install` put in. Savepoints and keys stay."""
     where = _of(agent, project)
     file = SettingsFile.read(settings_paths(where)[scope])
-    base, known = _base(file)
+    with _naming(file.target):
+        base, known = _base(file)
     if base != file.text and not dry_run:
         if base is None:
             file.remove(known.folder if known else None)
@@ -161,15 +168,43 @@ def _own_status_line(base: str | None, where: str, scope: Scope) -> str | None:
     """The user's command that ours is put around; empty: there is none. None: leave it alone, since
     it is of a kind that we do not know, or has ours inside already.
     """
-    texts = [base]
+    local, shared, user = _that_count(where)
+    texts = {local if scope is Scope.LOCAL else user: base}
     if scope is Scope.LOCAL:
-        paths = os.path.join(where, ".claude", "settings.json"), settings_paths(where)[Scope.USER]
-        texts += [SettingsFile.read(path).text for path in paths]
-    for text in texts:
-        if text is not None and agent_settings.has_status_line(text):
-            line = agent_settings.status_line(text)
-            return None if line is None or line.is_ours else line.command
+        texts |= {path: SettingsFile.read(path).text for path in (shared, user)}
+    for path, text in texts.items():
+        with _naming(path):
+            if text is not None and agent_settings.has_status_line(text):
+                line = agent_settings.status_line(text)
+                return None if line is None or line.is_ours else line.command
     return ""
+
+
+def _that_count(where: str) -> tuple[str, str, str]:
+    """The settings files that count in a project: the first one that says something."""
+    paths = settings_paths(where)
+    return paths[Scope.LOCAL], os.path.join(where, ".claude", "settings.json"), paths[Scope.USER]
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """What is wrong with a text is wrong with this file."""
+    try:
+        yield
+    except SettingsError as failure:
+        raise SettingsError(f"{path} {failure.message}", hint=failure.hint) from None
+
+
+def _warn(where: str, scope: Scope, file: SettingsFile) -> None:
+    """What keeps the hooks from running, and what the user's git will see."""
+    for path in _that_count(where):
+        if agent_checks.settings(path).get("disableAllHooks"):
+            terminal.note(f"{path} says disableAllHooks: no hook runs until that is gone")
+    if scope is Scope.LOCAL and worktree.find_worktree(where) is not None:
+        terminal.note(
+            f"{file.path} holds paths of this machine: unless git ignores it already, add "
+            ".claude/settings.local.json to .git/info/exclude"
+        )
 
 
 def _stores(where: str, scope: Scope) -> list[Store]:

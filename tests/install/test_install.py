@@ -263,6 +263,49 @@ def test_what_is_no_settings_file_is_refused(bare: Scene, settings: Path, data: 
     assert settings.read_bytes() == data
 
 
+WRONG = {
+    "": "is empty: write {} into it",
+    '{"a": 1, // why\n}': "line 1, column 10: a comment, which JSON does not have",
+    '{\n  "a": 1 /* why */\n}': "line 2, column 10: a comment",
+    '{\n  "a": 1,\n}': ": a comma before }",
+    '{"a": [1, ]}': ": a comma before ]",
+    '{"a" 1}': "line 1, column 6: ",
+    "[]": "is a list and no JSON object",
+    '{"hooks":null}': "`hooks` is null and no object",
+    '{"hooks":{"Stop":{}}}': "`Stop` in `hooks` is an object and no list",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_with_settings_is_said_with_the_file_and_the_place(
+    bare: Scene, settings: Path, text: str
+) -> None:
+    """`is no JSON: Expecting value` named neither."""
+    settings.write_text(text)
+    ran = bare(*INSTALL)
+    assert ran.code == 1
+    assert f"error: {settings} " in ran.err
+    assert WRONG[text] in ran.err
+
+
+def test_settings_of_the_project_that_are_wrong_are_named(bare: Scene, settings: Path) -> None:
+    settings.write_text("{")
+    ran = bare(*INSTALL, "--scope", "local")
+    assert ran.code == 1
+    assert f"error: {settings} is no JSON at line 1" in ran.err
+    assert not local(bare).exists()
+
+
+@pytest.mark.parametrize("scope", ["user", "local"])
+def test_hooks_that_are_switched_off_are_said(bare: Scene, settings: Path, scope: str) -> None:
+    """All seemed well, and nothing was ever saved."""
+    settings.write_text('{"disableAllHooks": true}')
+    told = bare.good(*INSTALL, "--scope", scope).err
+    assert f"note: {settings} says disableAllHooks: no hook runs" in told
+    settings.write_text("{}")
+    assert "disableAllHooks" not in bare.good(*INSTALL, "--scope", scope).err
+
+
 def test_a_folder_in_the_place_of_the_file(bare: Scene, settings: Path) -> None:
     settings.mkdir()
     assert bare(*INSTALL).code == 1
@@ -300,6 +343,15 @@ def test_local_scope_is_for_one_project(bare: Scene, settings: Path) -> None:
     assert not settings.exists()
     bare.good(*UNINSTALL, "--scope", "local")
     assert not local(bare).parent.exists()
+
+
+def test_what_git_will_see_of_the_local_settings_is_said(bare: Scene, settings: Path) -> None:
+    told = bare.good(*INSTALL, "--scope", "local").err
+    assert "git" not in told
+    subprocess.run(["git", "init", "-q", str(bare.project)], check=True)
+    told = bare.good(*INSTALL, "--scope", "local").err
+    assert "add .claude/settings.local.json to .git/info/exclude" in told
+    assert "exclude" not in bare.good(*INSTALL).err
 
 
 def test_local_scope_goes_around_the_status_line_that_counts(bare: Scene, settings: Path) -> None:
