@@ -37,7 +37,10 @@ def list_savepoints(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """List the savepoints, newest last."""
+    """List the savepoints, newest last.
+
+    The first is number 2: record 1 is the birth of the instance, which --records shows.
+    """
     if as_graph and as_json:
         raise UsageError("--graph is a drawing, --json is data", hint="`from` has the graph")
     at = place.find(project, instance)

@@ -30,12 +30,22 @@ if TYPE_CHECKING:
     from savepoint.store.sessions import Head
 
 _THEN = "--then"
+_HELP = """\
+Usage: savepoint statusline [--then COMMAND]
+
+What is saved of a session, in one line. The agent runs it after each answer, with JSON on
+stdin; `savepoint install claude-code` puts it into the agent's settings. COMMAND is your own
+status line, which is printed above it.
+"""
 _PUSHED, _REFUSED, _DIVERGED = "PUSHED_TO_GITHUB", "PUSH_REFUSED", "REMOTE_DIVERGED"
 _VERIFIED, _FAILED = "BLOCKCHAIN_VERIFIED", "BLOCKCHAIN_FAILED"
 
 
 def main(arguments: list[str]) -> NoReturn:
     """Print both lines; always exit 0: what fails here must not take the user's line away."""
+    if {"-h", "--help"} & set(arguments[:1]) or (sys.stdin is not None and sys.stdin.isatty()):
+        os.write(1, _HELP.encode())  # nobody at a terminal types what the agent tells
+        os._exit(0)
     data = _read(sys.stdin)
     own = _start(arguments[1]) if arguments[:1] == [_THEN] and len(arguments) > 1 else None
     try:
@@ -84,6 +94,8 @@ class _Told(NamedTuple):
 def _line(data: bytes) -> str:
     """The state of the session's savepoints in a few words."""
     told = _told(data)
+    if told is None:
+        return "savepoint: the agent told nothing of its session"
     home = Home(surroundings.home(os.environ))
     try:
         store = registry.find(home, told.project)
@@ -98,8 +110,14 @@ def _line(data: bytes) -> str:
     return f"savepoint: {head.seq} saved {_when(head.saved_at)}{_since(store, head, chosen)}{full}"
 
 
-def _told(data: bytes) -> _Told:
-    value = json.loads(data)
+def _told(data: bytes) -> _Told | None:
+    """None where it is no object, or names no folder."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
     workspace, window = _dict(value, "workspace"), _dict(value, "context_window")
     usage = _dict(window, "current_usage")
     parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -107,10 +125,13 @@ def _told(data: bytes) -> _Told:
     size = window.get("context_window_size")
     figures = Figures(size, sum(used)) if isinstance(size, int) and size > 0 and used else None
     project = os.environ.get("CLAUDE_PROJECT_DIR") or workspace.get("project_dir")
+    project = project or value.get("cwd")
+    if not project:
+        return None
     return _Told(
         session_id=str(value.get("session_id") or ""),
         transcript=str(value.get("transcript_path") or ""),
-        project=str(project or value.get("cwd") or os.getcwd()),
+        project=str(project),
         model=str(_dict(value, "model").get("id") or ""),
         figures=figures,
     )
@@ -134,7 +155,7 @@ def _watch(store: Store, key: str, told: _Told, chosen: Config) -> str:
     limit = chosen.threshold
     if limit is not None and percent >= limit and (was is None or was < limit):
         _call_hook(told)
-    return f" · {percent} % to compaction"
+    return f" · {percent} % of the way to compaction"
 
 
 def _percent(told: _Told, figures: Figures) -> int | None:

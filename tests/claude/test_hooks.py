@@ -245,9 +245,9 @@ def test_the_status_line_shows_the_users_own_and_the_state(session: Session, tmu
     with Screen(tmux, session.claude, session.project.parent, WINDOW) as screen:
         assert "my own line: project" in screen.wait_for(" saved yet")
         screen.say("the word is BADGER")
-        assert "my own line: project" in screen.wait_for("83 % to compaction")
+        assert "my own line: project" in screen.wait_for("83 % of the way to compaction")
         screen.say("go on")
-        picture = screen.wait_for("85 % to compaction")
+        picture = screen.wait_for("85 % of the way to compaction")
         assert "my own line: project" in picture
         assert re.search(r"savepoint: [23] saved \d\d:\d\d · anchor", picture)
         end = time.monotonic() + 60

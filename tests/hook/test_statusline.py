@@ -51,10 +51,12 @@ def shown(scene: Scene, *arguments: str, used: int | None = 5000) -> str:
 
 
 def test_the_state_from_nothing_to_pushed_and_anchored(scene: Scene) -> None:
-    assert shown(scene) == "savepoint: session not saved yet · 0 % to compaction"
+    assert shown(scene) == "savepoint: session not saved yet · 0 % of the way to compaction"
     assert scene.fire().is_quiet
     scene.settle()
-    assert re.fullmatch(r"savepoint: 2 saved \d\d:\d\d · 0 % to compaction", shown(scene))
+    assert re.fullmatch(
+        r"savepoint: 2 saved \d\d:\d\d · 0 % of the way to compaction", shown(scene)
+    )
     config.load(scene.store)._replace(ledger=config.EMBEDDED).save(scene.store)
     assert " · anchor queued · 0 %" in shown(scene)
     assert scene.command("config", "remote", str(scene.folder / "remote.git")).code == 0
@@ -102,6 +104,25 @@ def test_a_line_of_the_user_that_says_nothing(scene: Scene, own: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000],
+    ids=["empty", "torn", "list", "nothing", "no UTF-8", "deep"],
+)
+def test_an_agent_that_tells_nothing_is_said_in_words(scene: Scene, data: bytes) -> None:
+    """The line was `savepoint: JSONDecodeError`."""
+    environment = scene.environment()
+    del environment["CLAUDE_PROJECT_DIR"]
+    fired = run([*COMMAND, "statusline"], scene.project, environment, data)
+    assert fired == Fired(0, b"savepoint: the agent told nothing of its session\n", "")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_the_status_line(scene: Scene, option: str) -> None:
+    assert status(scene, option).out.startswith(b"Usage: savepoint statusline [--then COMMAND]\n")
+    assert b"savepoint statusline" in scene.command("install", "--help").out
+
+
+@pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b'{"workspace":[],"context_window":7}', b"\xff"]
 )
 def test_rubbish_does_not_take_the_users_line_away(scene: Scene, data: bytes) -> None:
@@ -129,7 +150,7 @@ def test_passing_the_threshold_calls_the_hook_at_once(scene: Scene) -> None:
     assert scene.fire(event="Stop").is_quiet
     shown(scene, used=800_000)
     answer(scene, 830_000, model="a-model-that-no-table-has")
-    assert "85 % to compaction" in shown(scene, used=830_000)
+    assert "85 % of the way to compaction" in shown(scene, used=830_000)
     end = time.monotonic() + 120
     while context.is_armed(scene.store, session_key(session_id(1)), 0) and time.monotonic() < end:
         time.sleep(0.1)  # it is noted behind the save
