@@ -32,7 +32,8 @@ def doctor(as_json: options.AsJson = False, project: options.Project = ".") -> N
     where = place.folder(project)
     hooks = hook_checks.run(surroundings.config_dir(os.environ), where)
     runs = any(one.name == "agent" and one.result == "ok" for one in hooks)
-    found = [*machine_checks.run(place.home()), *hooks, *_of_the_store(where, installed=runs)]
+    machine = machine_checks.run(place.home(), installed=runs)
+    found = [*machine, *hooks, *_of_the_store(where, installed=runs)]
     if as_json:
         terminal.document({"checks": [one.to_json() for one in found]})
     else:
@@ -46,7 +47,7 @@ def _of_the_store(where: str, *, installed: bool) -> list[Check]:
     try:
         at = place.find(where)
     except NoStoreError:
-        return store_checks.without(place.home(), where)
+        return store_checks.without(place.home(), where, installed=installed)
     except SavepointError as failure:
         return [store_checks.broken(failure)]
     agent = agent_checks.run(surroundings.config_dir(os.environ), where, at, installed=installed)

@@ -24,9 +24,9 @@ _GIT = (2, 36)  # DESIGN, section 6
 _HOOK = "savepoint-hook"
 
 
-def run(home: Home) -> list[Check]:
-    """All of them."""
-    found = [_python(), _hook(), _git(), _home(home)]
+def run(home: Home, *, installed: bool) -> list[Check]:
+    """All of them. installed: does the agent run our hook?"""
+    found = [_python(), _hook(), _git(), _home(home, installed=installed)]
     if os.path.isdir(home.path):
         found += [_disk(home), tried("stores", lambda: _stores(home))]
     return found
@@ -70,11 +70,11 @@ def _git() -> Check:
     return good("git", said)
 
 
-def _home(home: Home) -> Check:
+def _home(home: Home, *, installed: bool) -> Check:
     try:
         seen = os.stat(home.path)
     except FileNotFoundError:
-        return fail("home", f"{home.path} does not exist", "run `savepoint init` in a project")
+        return _no_home(home, installed=installed)
     except OSError as failure:
         return fail("home", f"{home.path}: {failure.strerror}", "make it readable")
     if not stat.S_ISDIR(seen.st_mode):
@@ -87,6 +87,12 @@ def _home(home: Home) -> Check:
         mode = stat.S_IMODE(seen.st_mode)
         return warn("home", f"{home.path} has mode {mode:04o}", f"chmod 700 {home.path}")
     return good("home", home.path)
+
+
+def _no_home(home: Home, *, installed: bool) -> Check:
+    if installed:
+        return good("home", f"{home.path} is not there yet; the agent's next event makes it")
+    return fail("home", f"{home.path} does not exist", "run `savepoint init` in a project")
 
 
 def _disk(home: Home) -> Check:

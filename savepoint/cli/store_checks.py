@@ -53,11 +53,13 @@ def run(home: Home, at: place.Place) -> list[Check]:
     ]
 
 
-def without(home: Home, where: str) -> list[Check]:
-    """For a folder that has none."""
+def without(home: Home, where: str, *, installed: bool) -> list[Check]:
+    """For a folder that has none. installed: does the agent run our hook?"""
     moved = registry.moved(home, where)
     todo = place.adopting(moved[0]) if moved else NoStoreError.default_hint
     found = [fail("store", f"no store for {where}", todo)]
+    if installed and not moved:
+        found = [good("store", f"none for {where} yet; the agent's next event makes it")]
     found += [
         fail("moved", f"{where} was perhaps moved from store {one.id}", place.adopting(one))
         for one in moved
