@@ -45,7 +45,8 @@ def _retention(
     """
     days = _kept_days(config_dir, project)
     unsaved = [path for when, path in written if when > _saved_at(at, path)]
-    detail = f"{terminal.counted(len(written), 'session')}, deleted after {days} days by the agent"
+    kept = terminal.counted(days, "day")
+    detail = f"{terminal.counted(len(written), 'session')}, deleted after {kept} by the agent"
     rested = time.time() - limits.STOP_INTERVAL_SECONDS
     left = [path for path in unsaved if os.path.getmtime(path) < rested]
     if left:

@@ -320,8 +320,9 @@ def _print_status(value: dict[str, Json]) -> None:
                     )
             used = (held["lines"], held["limit"])
             _tier("Vault", f"{held['lines']}/{held['limit']} lines", used)
-    terminal.say(f"{value['deviants']} unresolved deviants")
-    terminal.say(f"{value['sessions_since_succession']} sessions since the last succession")
+    terminal.say(terminal.counted(int(str(value["deviants"])), "unresolved deviant"))
+    sessions = terminal.counted(int(str(value["sessions_since_succession"])), "session")
+    terminal.say(f"{sessions} since the last succession")
     if value["last_reason"]:
         terminal.say(f"it ran for this reason: {value['last_reason']}")
     if value["suggestion"]:

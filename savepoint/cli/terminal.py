@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from savepoint.core.errors import DiskError
+from savepoint.core.spelling import counted as counted  # noqa: PLC0414  # the commands' own
 from savepoint.store.journal import printable
 
 if TYPE_CHECKING:
@@ -140,11 +141,6 @@ def span(seconds: float) -> str:
         if seconds >= length:
             return counted(int(seconds // length), name)
     return counted(max(0, int(seconds)), "second")
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @contextmanager

@@ -184,3 +184,8 @@ def snapshot_file(text: str) -> str:
     if not _SNAPSHOT_FILE.fullmatch(text):
         raise MalformedError(f"not a file of logs/precompact-saves: {text[:80]!r}")
     return text
+
+
+def counted(count: int, noun: str) -> str:
+    """For people: `1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import record
 from savepoint.core.errors import CommitError, MalformedError, RolledBackError
 from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import counted
 from savepoint.gitlayer import adopt, cursor, fork, history, joint, pushed, tip
 from savepoint.gitlayer.adopt import FORK, SAME, Relation
 from savepoint.gitlayer.joint import Parents
@@ -95,7 +96,7 @@ def _further(
     extends = tips.ours is None or history.leads_to(remote.repo, tips.ours, tips.remote)
     if extends and relation.how != FORK:
         done = adopt.adopt(remote, paths, identities)
-        return Accepted(f"{done.records} records were taken over", None, done.problems)
+        return Accepted(f"taken over: {counted(done.records, 'record')}", None, done.problems)
     if relation.how == SAME and fork.unfinished(remote.repo, paths, found) is None:
         return _joined(remote, paths, tips, now, found.last.hash)
     one, problems = fork.take(remote, paths, found, tips.ours, identities, now)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core.errors import DiskError, RemoteUnreachableError, SavepointError
 from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import counted
 from savepoint.core.verdicts import Verdict
 from savepoint.gitlayer import (
     adopt,
@@ -170,7 +171,7 @@ class _Mender:
         durable.make_directories(os.path.dirname(paths.index_file))
         if self._is_ahead(tips, paths):
             done = adopt.adopt(self._remote, paths, self._identities)
-            what = f"{done.records} records were taken over from the remote"
+            what = f"taken over from the remote: {counted(done.records, 'record')}"
             self.done.append(Mended(paths.slug, None, what))
         tip.check(self._remote, paths, tip.look(self._remote, paths))
         self._settle_head(paths)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import handoff_log, handoff_receipt
 from savepoint.core.errors import SavepointError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
+from savepoint.core.spelling import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,9 +119,9 @@ def _whole(chain: handoff_log.Chain) -> Finding:
         if isinstance(chain.fault, UnsupportedFormatError):
             raise chain.fault
         return Finding("CHECK-4", INVALID, chain.fault.message)
-    lines = f"{len(chain.entries)} lines"
+    lines = counted(len(chain.entries), "line")
     if chain.torn:
-        lines += f"; {len(chain.torn)} bytes behind them were never acknowledged"
+        lines += f"; what follows was never acknowledged: {counted(len(chain.torn), 'byte')}"
     return Finding("CHECK-4", COMPLETE, lines)
 
 
@@ -166,7 +167,7 @@ def _listed(receipt: Receipt, before: Sequence[Entry]) -> Finding:
     wrong |= {item for item in owed - wrong if receipt.items[item] != told[item]}
     if wrong:
         return Finding("CHECK-6", INVALID, f"not as the log has it: {', '.join(sorted(wrong))}")
-    return Finding("CHECK-6", COMPLETE, f"{len(owed)} items, as the log has them")
+    return Finding("CHECK-6", COMPLETE, f"{counted(len(owed), 'item')}, as the log has it")
 
 
 def _reconciled(receipt: Receipt, before: Sequence[Entry]) -> Finding:

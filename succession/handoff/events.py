@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
+from savepoint.core.spelling import counted
 from succession.handoff import boundary, log, running
 from succession.handoff.ledger import AWAITED, OPEN
 
@@ -25,7 +26,7 @@ def at_start(store: Store, key: str, project: str) -> str:
     ]
     lines += [
         f"Thread {one.id} ({one.title}) of this session has still to take over "
-        f"{len(ledger.waiting(one))} items: `savepoint handoff accept` goes on with it."
+        f"{counted(len(ledger.waiting(one)), 'item')}: `savepoint handoff accept` goes on with it."
         for one in ledger.threads.values()
         if one.state == OPEN and one.session == key and ledger.waiting(one)
     ]
@@ -53,9 +54,9 @@ def _offered(ledger: Ledger, heir: Thread, key: str) -> str:
     before = ledger.threads[heir.predecessor or ""]
     if before.session == key:
         return f"This session's thread {before.id} is settled: its successor is {heir.id}."
-    count = len(ledger.waiting(heir))
+    items = counted(len(ledger.waiting(heir)), "item")
     return (
-        f"A handoff is open: {before.title} passed {count} items to {heir.title} ({heir.id}), and "
+        f"A handoff is open: {before.title} passed {items} to {heir.title} ({heir.id}), and "
         "nobody has accepted them. `savepoint handoff status` lists them, `savepoint handoff "
         "accept` takes them over."
     )

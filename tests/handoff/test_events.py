@@ -78,7 +78,7 @@ def test_an_open_handoff_is_offered_until_it_is_accepted(scene: Scene) -> None:
     assert "handoff" not in _greeting(scene, 2)
     heir = _hand_off(scene, thread)
     first = _greeting(scene, 2)
-    assert first.startswith("A handoff is open: x v1 passed 1 items to x v2")
+    assert first.startswith("A handoff is open: x v1 passed 1 item to x v2")
     process = scene.start(2, "SessionStart")  # its output is lost
     process.kill()
     process.communicate()
@@ -87,7 +87,7 @@ def test_an_open_handoff_is_offered_until_it_is_accepted(scene: Scene) -> None:
     accept: dict[str, Json] = {"predecessor": thread, "session": session_id(2)}
     take: dict[str, Json] = {"item": "OFFER-1", "value": None}
     _add(scene, Draft("accept", heir, accept))
-    assert "has still to take over 1 items" in _greeting(scene, 2)
+    assert "has still to take over 1 item:" in _greeting(scene, 2)
     _add(scene, Draft("take", heir, take))
     assert "handoff" not in _greeting(scene, 2)
 

@@ -27,7 +27,7 @@ def test_offered_is_not_accepted(threads: Threads) -> None:
     threads.settled(thread)
     told = [handoff.at_start(threads.store, SECOND, project) for _ in range(3)]
     assert told[0] == told[1] == told[2]
-    assert "passed 1 items" in told[0]
+    assert "passed 1 item" in told[0]
     assert len(told[0]) < 400  # a client cuts long ones off
     assert threads.ledger.threads[thread].state == "settled"
     threads.accept(thread)
@@ -52,7 +52,7 @@ def test_an_accept_that_is_not_over_is_told(threads: Threads) -> None:
     heir = threads.settled(thread).receipt.successor
     threads.add("accept", heir, predecessor=thread, session=SECOND)
     told = handoff.at_start(threads.store, SECOND, str(threads.project))
-    assert "1 items" in told
+    assert "1 item:" in told
 
 
 def test_nothing_overwrites_a_handoff(
