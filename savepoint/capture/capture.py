@@ -13,7 +13,7 @@ from savepoint.capture.realpaths import RealPaths
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.core.named import NamedTuple
-from savepoint.store.layout import DYNASTY, THREADS
+from savepoint.store.layout import DYNASTY, THREADS, Store
 from savepoint.store.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:
@@ -170,17 +170,22 @@ def _unlisted(scan: Fold) -> Iterator[tuple[str, str]]:
 
 def _memory(work: Work, name: str) -> tuple[File | None, tuple[tuple[str, str], ...]]:
     """What outlives a session; most stores have none, and pay for nothing."""
-    if not os.path.isdir(os.path.join(work.store, name)):
+    home = os.path.dirname(os.path.dirname(work.store))
+    store = Store(home, os.path.basename(work.store))
+    head = store.instance(name).trusted  # where only that is left, the rest was lost
+    if not os.path.isdir(os.path.join(work.store, name)) and not os.path.lexists(head):
         return None, ()
-    from savepoint.capture import memory
+    from savepoint.capture import memory, threads
 
     try:
         data = memory.read(work.store, work.request.deadline, name)
+        wrong = threads.damage(store) if name == THREADS else ""
     except SavepointError as failure:
         return None, ((name, failure.message),)
+    lost = ((name, wrong),) if wrong else ()
     if data is None:
-        return None, ()
-    return File(name + memory.ENDING, loaded.store_bytes(data, work.packs)), ()
+        return None, lost
+    return File(name + memory.ENDING, loaded.store_bytes(data, work.packs)), lost
 
 
 def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:
