@@ -110,7 +110,8 @@ class _Walk:
             return Link(paths, name, None, (*faults, lost))
         data = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
         if data is None:
-            return Link(paths, name, None, faults)
+            first = verify_lineage.first(index.origin(paths), paths.slug)
+            return Link(paths, name, None, (*faults, first))
         try:
             document = bootstrap_document.parse(data)
         except MalformedError as failure:
@@ -139,8 +140,10 @@ class _Walk:
 
     def _anchored(self, paths: InstancePaths, document: Bootstrap) -> tuple[Finding, ...]:
         choice = self._wanted.ledger or self._at.config.ledger
-        if choice is None or (choice == EMBEDDED and not os.path.exists(paths.store.ledger_db)):
-            return ()  # it does not count
+        if choice is None:
+            return (verify_lineage.not_anchored("no ledger is configured"),)
+        if choice == EMBEDDED and not os.path.exists(paths.store.ledger_db):
+            return (verify_lineage.not_anchored("the embedded ledger is not on this machine"),)
         if self._wanted.offline and choice != EMBEDDED:
             return (unchecked("LINEAGE-5", "the ledger was not asked"),)
         try:
@@ -186,8 +189,6 @@ def _committed(repo: Repository, paths: InstancePaths, document: Bootstrap) -> F
 
 def _print(link: Link) -> None:
     terminal.say(place.title(link.paths))
-    if link.document is None:
-        terminal.say("    the first of its line" if not link.findings else "    unknown origin")
     for one in link.findings:
         colour = None if one.result == "pass" else "red"
         terminal.say(f"    {one.rule} {one.result}: {one.detail}", colour)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core import bootstrap_document, entry
-from savepoint.core.verdicts import Finding, Verdict, passed, tampered, unchecked
+from savepoint.core.verdicts import REPAIR, Finding, Verdict, passed, tampered, unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,16 @@ def lawful(document: Bootstrap, birth: Record, where: str) -> Finding:
         return tampered("LINEAGE-1", f"{where}: {fault}")
     before, after = document.predecessor.instance, document.successor.instance
     return passed("LINEAGE-1", f"modulo zero holds: {before} → {after}")
+
+
+def first(restored: Record | None, where: str) -> Finding:
+    """LINEAGE-1 of an instance without a document. restored: the record that says where it comes
+    from; without one it is the first of its line.
+    """
+    if restored is None:
+        return passed("LINEAGE-1", "it is the first of its line")
+    lost = f"{where} has no BOOTSTRAP_VERIFICATION.json, and comes from another by record"
+    return tampered("LINEAGE-1", f"{lost} {restored.seq}")._replace(hint=REPAIR)
 
 
 def origin(document: Bootstrap, records: Sequence[Record] | None) -> Finding:
@@ -80,6 +90,11 @@ def committed(document: Bootstrap, held: bytes | None, commit: str | None) -> Fi
     if held != document.data:
         return tampered("LINEAGE-4", f"commit {commit} does not hold this document")
     return passed("LINEAGE-4", f"commit {commit} holds the document")
+
+
+def not_anchored(why: str) -> Finding:
+    """LINEAGE-5 where there is no ledger that counts: it is named, and lowers no verdict."""
+    return Finding("LINEAGE-5", "skipped", f"it does not count: {why}", Verdict.OFF)
 
 
 def anchored(document: Bootstrap, account: Account | None, predecessor: str) -> Finding:

@@ -242,6 +242,8 @@ class _Run:
         bootstrap = read_bounded(self._paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
         if bootstrap is not None:
             yield script.file(tree.BOOTSTRAP, bootstrap)
+        elif tree.BOOTSTRAP in self._base.files:  # lost on disk: git keeps what it has
+            yield f"M 100644 {self._base.files[tree.BOOTSTRAP]} {tree.BOOTSTRAP}\n".encode()
 
     def _content(self, file: str, content: Content) -> Iterator[bytes]:
         for name in content.packs:

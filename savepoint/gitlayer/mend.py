@@ -117,7 +117,7 @@ class _Mender:
 
     def instance(self, paths: InstancePaths) -> None:
         """What the remote has comes to git, what git has to the disk."""
-        for step in (self._adopt, self._records, self._content, self._left_out):
+        for step in (self._adopt, self._records, self._document, self._content, self._left_out):
             try:
                 step(paths)
             except SavepointError as failure:
@@ -202,7 +202,15 @@ class _Mender:
             durable.make_directories(os.path.dirname(paths.index_file))
             count = restore.records(self._repo, paths)
         if count:
-            self.done.append(Mended(paths.slug, None, f"{count} records came back from git"))
+            self.done.append(
+                Mended(paths.slug, None, f"{counted(count, 'record')} came back from git")
+            )
+
+    def _document(self, paths: InstancePaths) -> None:
+        with Lock(self._store.lock, self._repo.deadline):
+            if os.path.lexists(self._repo.path) and restore.document(self._repo, paths):
+                what = f"{os.path.basename(paths.bootstrap)} came back from git"
+                self.done.append(Mended(paths.slug, None, what))
 
     def _content(self, paths: InstancePaths) -> None:
         """Snapshots and packs that are damaged on disk."""

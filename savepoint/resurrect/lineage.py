@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint.capture import state
 from savepoint.core import bootstrap_document, limits
 from savepoint.core.errors import TamperedError
+from savepoint.core.verdicts import REPAIR
 from savepoint.store import index
 from savepoint.store.files import read_bounded
 
@@ -17,18 +18,23 @@ if TYPE_CHECKING:
 
 
 def document(paths: InstancePaths) -> Bootstrap | None:
-    """BOOTSTRAP_VERIFICATION.json of an instance; None: it is the first of its line. Raises
-    MalformedError, UnsupportedFormatError, DiskError.
+    """BOOTSTRAP_VERIFICATION.json of an instance; None: it is the first of its line,
+    or has lost it. Raises MalformedError, UnsupportedFormatError, DiskError.
     """
     data = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
     return None if data is None else bootstrap_document.parse(data)
 
 
 def check_own(paths: InstancePaths) -> Bootstrap | None:
-    """Modulo zero of an instance that is in the store. Raises TamperedError: it does not hold."""
+    """Modulo zero of an instance that is in the store. Raises TamperedError: it does not hold, or
+    a successor has lost its document.
+    """
     found = document(paths)
     birth = index.birth(paths)
     if found is None:
+        if index.origin(paths) is not None:
+            lost = f"{paths.slug} comes from another, and has no BOOTSTRAP_VERIFICATION.json"
+            raise TamperedError(lost, hint=REPAIR)
         return None
     fault = (
         "its birth record cannot be read"

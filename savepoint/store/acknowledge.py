@@ -127,7 +127,7 @@ def _sealed(
 def _follows_lawfully(paths: InstancePaths, birth: Record | None) -> bool:
     """Modulo zero: the instance is the first of its line, or its document holds."""
     if not os.path.lexists(paths.bootstrap):
-        return True
+        return index.origin(paths) is None
     from savepoint.core import bootstrap_document
 
     try:

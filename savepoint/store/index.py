@@ -112,6 +112,14 @@ def birth(paths: InstancePaths) -> Record | None:
     return _parse(line_at(paths, 0))
 
 
+def origin(paths: InstancePaths) -> Record | None:
+    """The record of a successor that names the savepoint which it was restored from, the second;
+    None: the instance is the first of its line. Raises DiskError.
+    """
+    second = _parse(line_at(paths, len(line_at(paths, 0)) + 1))
+    return second if second is not None and second.kind == "restore" else None
+
+
 def instance(paths: InstancePaths) -> str:
     """`NAME #N` of the instance; from another record where the first is damaged."""
     known = birth(paths) or next(filter(None, map(_parse, read(paths).split(b"\n"))), None)

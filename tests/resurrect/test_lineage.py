@@ -12,6 +12,8 @@ import pytest
 
 from savepoint.core import bootstrap_document, keys, spelling
 from savepoint.core.bootstrap_document import Holder
+from savepoint.core.errors import TamperedError
+from savepoint.resurrect import lineage
 from savepoint.store import config, durable, index, keyring, registry, savepoints
 from tests.resurrect.talk import Talk
 
@@ -45,7 +47,8 @@ def of(scene: Scene, name: str) -> InstancePaths:
 def verdict(scene: Scene, name: str) -> tuple[int, list[str]]:
     ran = scene("verify", "--lineage", "--instance", name, "--json")
     found = [finding for one in ran.json["lineage"] for finding in one["findings"]]
-    return ran.code, [one["rule"] for one in found if one["result"] != "pass"]
+    faults = [one for one in found if one["result"] != "pass"]
+    return ran.code, [one["rule"] for one in faults if "does not count" not in one["detail"]]
 
 
 def test_the_line_is_walked_to_its_first(dynasty: Scene) -> None:
@@ -239,3 +242,54 @@ def test_lineage_5_a_birth_that_is_not_anchored_yet_is_pending(cli: Scene) -> No
     cli.good("resurrect")
     config.load(store)._replace(ledger="embedded").save(store)
     assert verdict(cli, "Gabriel #216") == (3, ["LINEAGE-5"])
+
+
+def test_lineage_1_a_first_instance_is_verified(bare: Scene) -> None:
+    bare.good("init", "--instance", "Gabriel #215")
+    ran = bare.good("verify", "--lineage")
+    assert "LINEAGE-1 pass: it is the first of its line" in ran.text
+    assert ran.text.endswith("VERIFIED: 1 instance of one line\n")
+
+
+def test_lineage_1_a_successor_without_its_document_is_not_the_first(dynasty: Scene) -> None:
+    paths = of(dynasty, "Gabriel #217")
+    held = Path(paths.bootstrap).read_bytes()
+    Path(paths.bootstrap).unlink()
+    assert verdict(dynasty, "Gabriel #217") == (20, ["LINEAGE-1"])
+    found = dynasty("fsck")
+    assert found.code == 20
+    assert f"instances/{paths.slug}/BOOTSTRAP_VERIFICATION.json is missing" in found.text
+    assert dynasty("resurrect", "--instance", "Gabriel #217").code == 20
+    with pytest.raises(TamperedError, match="comes from another"):
+        lineage.check_own(paths)
+    store = registry.find(dynasty.home, str(dynasty.project))
+    config.load(store)._replace(instance=paths.slug).save(store)
+    session = dynasty.say("on", session="99999999-2222-4333-8444-555555555555")
+    dynasty.created("--transcript", str(session))
+    newest = savepoints.open_snapshot(paths, savepoints.records(paths).saves[-1])
+    checked = newest.document["checkpoint_verification"]
+    assert isinstance(checked, dict)
+    assert checked["modulo_zero"] is False
+    repaired = dynasty.good("fsck", "--repair")
+    assert "BOOTSTRAP_VERIFICATION.json came back from git" in repaired.text
+    assert Path(paths.bootstrap).read_bytes() == held
+    assert verdict(dynasty, "Gabriel #217") == (0, [])
+    assert dynasty.good("verify", "--all").code == 0
+
+
+def test_lineage_1_a_damaged_document_is_brought_back(dynasty: Scene) -> None:
+    paths = of(dynasty, "Gabriel #217")
+    held = Path(paths.bootstrap).read_bytes()
+    Path(paths.bootstrap).write_bytes(held[:-40])
+    assert verdict(dynasty, "Gabriel #217") == (20, ["LINEAGE-1"])
+    dynasty.good("fsck", "--repair")
+    assert Path(paths.bootstrap).read_bytes() == held
+
+
+def test_lineage_5_a_ledger_that_does_not_count_is_named(dynasty: Scene) -> None:
+    shown = dynasty.good("verify", "--lineage", "--instance", "Gabriel #216").text
+    assert "LINEAGE-5 skipped: it does not count: no ledger is configured" in shown
+    store = registry.find(dynasty.home, str(dynasty.project))
+    config.load(store)._replace(ledger="embedded").save(store)
+    shown = dynasty.good("verify", "--lineage", "--instance", "Gabriel #216").text
+    assert "LINEAGE-5 skipped: it does not count: the embedded ledger is not on this" in shown
