@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 OTHER_SESSION = "99999999-2222-4333-8444-555555555555"
+WORD = "correct horse battery staple"  # the passphrase of backups
+MOMENT = 50  # seconds; scrypt takes two or three
 _PROGRAM = (
     f"import sys; sys.path.insert(0, {str(PROJECT)!r}); from savepoint.cli.main import main; main()"
 )
