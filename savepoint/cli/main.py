@@ -2,68 +2,70 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated, NoReturn
 
 import typer
 
 from savepoint import __version__
-from savepoint.cli import (
-    bootstrap,
-    config,
-    create,
-    doctor,
-    export,
-    fsck,
-    gc,
-    handoff,
-    init,
-    install,
-    keys,
-    ledger,
-    proof,
-    resurrect,
-    serving,
-    show,
-    status,
-    succession,
-    sweep,
-    sync,
-    terminal,
-    verify,
-    worker,
-)
-from savepoint.cli import list as listing
+from savepoint.cli import serving, terminal
 from savepoint.core.errors import UsageError
 
-app = typer.Typer(
-    add_completion=False,
-    invoke_without_command=True,
-    rich_markup_mode=None,  # help for every terminal and every pipe alike
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("init")(init.init)
-app.command("install")(install.install)
-app.command("uninstall")(install.uninstall)
-app.command("create")(create.create)
-app.command("list")(listing.list_savepoints)
-app.command("show")(show.show)
-app.command("status")(status.status)
-app.command("verify")(verify.verify)
-app.command("fsck")(fsck.fsck)
-app.command("resurrect")(resurrect.resurrect)
-app.command("bootstrap")(bootstrap.bootstrap)
-app.command("export")(export.export)
-app.command("doctor")(doctor.doctor)
-app.command("config")(config.config)
-app.command("sync")(sync.sync)
-app.command("sweep")(sweep.sweep)
-app.command("worker")(worker.worker)
-app.command("gc")(gc.gc)
-app.add_typer(keys.app, name="keys")
-app.add_typer(succession.app, name="succession")
-app.add_typer(handoff.app, name="handoff")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(proof.app, name="proof")
+_COMMANDS = {  # as help lists them: the module in this folder, and what it calls the command
+    "init": "init.init",
+    "install": "install.install",
+    "uninstall": "install.uninstall",
+    "create": "create.create",
+    "list": "list.list_savepoints",
+    "show": "show.show",
+    "status": "status.status",
+    "verify": "verify.verify",
+    "fsck": "fsck.fsck",
+    "resurrect": "resurrect.resurrect",
+    "bootstrap": "bootstrap.bootstrap",
+    "export": "export.export",
+    "doctor": "doctor.doctor",
+    "config": "config.config",
+    "sync": "sync.sync",
+    "sweep": "sweep.sweep",
+    "worker": "worker.worker",
+    "gc": "gc.gc",
+    "keys": "keys.app",
+    "succession": "succession.app",
+    "handoff": "handoff.app",
+    "ledger": "ledger.app",
+    "proof": "proof.app",
+}
+
+
+def main() -> NoReturn:
+    """The program."""
+    serving.program(run)
+
+
+def run(arguments: list[str]) -> int:
+    """Serve one command line; returns the exit code, whatever happens."""
+    named = next((one for one in arguments if not one.startswith("-")), "")
+    return serving.serve(program(named), "savepoint", arguments)
+
+
+def program(name: str = "") -> typer.Typer:
+    """All commands; that of `name` alone where there is one, since each loads much of its own."""
+    made = typer.Typer(
+        add_completion=False,
+        invoke_without_command=True,
+        rich_markup_mode=None,  # help for every terminal and every pipe alike
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(savepoint)
+    for one in [name] if name in _COMMANDS else _COMMANDS:
+        module, _, attribute = _COMMANDS[one].partition(".")
+        found = getattr(importlib.import_module(f"savepoint.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found, name=one)
+        else:
+            made.command(one)(found)
+    return made
 
 
 def _show_version(wanted: bool) -> None:
@@ -72,7 +74,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def savepoint(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001  # its callback has served it
@@ -87,13 +88,3 @@ def savepoint(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(UsageError.exit_code)
-
-
-def main() -> NoReturn:
-    """The program."""
-    serving.program(run)
-
-
-def run(arguments: list[str]) -> int:
-    """Serve one command line; returns the exit code, whatever happens."""
-    return serving.serve(app, "savepoint", arguments)

@@ -305,21 +305,34 @@ def test_without_a_command_help_is_shown_and_it_is_wrong_use(bare: Scene) -> Non
 
 
 def test_every_command_is_there() -> None:
-    names = {one.name for one in main.app.registered_commands}
+    names = {one.name for one in main.program().registered_commands}
     assert names == COMMANDS
     groups = {
         one.name: {inner.name for inner in one.typer_instance.registered_commands}
-        for one in main.app.registered_groups
+        for one in main.program().registered_groups
         if one.typer_instance
     }
     assert groups == GROUPS
+
+
+def test_a_command_imports_no_other() -> None:
+    asked = (
+        "import sys; from savepoint.cli import main; main.run(['list', '-h']); print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    ours = {one for one in ran.stdout.split() if one.startswith("savepoint.cli.")}
+    assert "savepoint.cli.list" in ours
+    assert ours & {f"savepoint.cli.{name}" for name in COMMANDS | set(GROUPS)} == {
+        "savepoint.cli.list"
+    }
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_and_option_has_help(bare: Scene, name: str) -> None:
     text = bare.good(name, "--help").text
     assert bare.good(name, "-h").text == text
-    command = typer.main.get_command(main.app).commands[name]  # type: ignore[attr-defined]  # a group
+    group: Any = typer.main.get_command(main.program(name))
+    command = group.commands[name]
     assert len(command.help.splitlines()[0]) < 100
     assert [one.name for one in command.params if not getattr(one, "help", "")] == []
     assert "-C, --project DIR" in text
@@ -328,8 +341,8 @@ def test_every_command_and_option_has_help(bare: Scene, name: str) -> None:
 
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_every_command_of_a_group_has_help(bare: Scene, group: str) -> None:
-    found = typer.main.get_command(main.app).commands[group]  # type: ignore[attr-defined]  # a group
-    for names, command in _inner((group,), found):
+    whole: Any = typer.main.get_command(main.program(group))
+    for names, command in _inner((group,), whole.commands[group]):
         text = bare.good(*names, "--help").text
         assert bare.good(*names, "-h").text == text
         assert "--json" in text, names

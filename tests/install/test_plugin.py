@@ -118,7 +118,7 @@ def test_the_skills_name_commands_that_exist() -> None:
         text = skill.read_text()
         assert f"\nname: {skill.parent.name}\n" in text
         named = re.findall(r"(?:^|`)savepoint ([a-z]+)", text, flags=re.MULTILINE)
-        known = typer.main.get_command(main.app).commands  # type: ignore[attr-defined]  # a group
+        known = typer.main.get_command(main.program()).commands  # type: ignore[attr-defined]  # a group
         assert named
         assert set(named) <= set(known)
 
