@@ -150,8 +150,8 @@ def _base(file: SettingsFile) -> tuple[str | None, Installed | None]:
         return known.before, known
     before = (known.before or agent_settings.EMPTY) if known else None
     base = agent_settings.removed(file.text, before)
-    is_empty = base.strip() == agent_settings.EMPTY.strip()
-    return (None if is_empty and known and known.before is None else base), known
+    is_left = base != file.text and base.strip() == agent_settings.EMPTY.strip()
+    return (None if is_left and known and known.before is None else base), known
 
 
 def _write(file: SettingsFile, base: str | None, after: str, known: Installed | None) -> None:

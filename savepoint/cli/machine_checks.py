@@ -90,6 +90,12 @@ def _home(home: Home, *, installed: bool) -> Check:
 
 
 def _no_home(home: Home, *, installed: bool) -> Check:
+    above = os.path.dirname(home.path)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
+        detail = f"{home.path} does not exist, and nothing can be made in {above}"
+        return fail("home", detail, "make that writable, or set SAVEPOINT_HOME")
     if installed:
         return good("home", f"{home.path} is not there yet; the agent's next event makes it")
     return fail("home", f"{home.path} does not exist", "run `savepoint init` in a project")

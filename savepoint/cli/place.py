@@ -66,6 +66,8 @@ def folder(project: str) -> str:
         is_folder = stat.S_ISDIR(os.stat(found).st_mode)
     except FileNotFoundError:
         what = "the current folder is gone" if project == "." else f"{project} is no folder"
+        if project != "." and registry.is_known(home(), project):
+            hint = "its savepoints are kept: make the folder again, then run the same"
         raise UsageError(what, hint=hint) from None
     except OSError as failure:
         what = "the current folder" if project == "." else project

@@ -69,10 +69,12 @@ def fires(home: Home) -> list[Fire]:
 
 
 def below(home: Home, folder: str) -> list[Fire]:
-    """The fires for a folder and what is below it, for one that has no store."""
+    """The fires that found no store, for a folder that has none and what is below it."""
     top = os.path.realpath(folder)
     inside = top.rstrip("/") + "/"
-    return [one for one in fires(home) if _is_inside(one.project, inside)]
+    found = [one for one in fires(home) if _is_inside(one.project, inside) and not one.is_misspelt]
+    stores = {project: _has_store(home, project) for project in {one.project for one in found}}
+    return [one for one in found if not stores[one.project]]
 
 
 def misspelt(home: Home, store: Store) -> list[Fire]:
@@ -101,6 +103,14 @@ def of_store(home: Home, store: Store, instances: list[InstancePaths]) -> list[F
 
 def _is_inside(folder: str, top: str) -> bool:
     return os.path.isabs(folder) and (os.path.realpath(folder) + "/").startswith(top)
+
+
+def _has_store(home: Home, folder: str) -> bool:
+    try:
+        registry.find(home, folder)
+    except NoStoreError:
+        return False
+    return True
 
 
 def _belongs(home: Home, store: Store, folder: str) -> bool:

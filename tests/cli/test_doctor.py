@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.cli import hook_checks, machine_checks
+from savepoint.cli import hook_checks, machine_checks, place
 from savepoint.core import limits
 from savepoint.store import journal
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene
@@ -45,6 +45,12 @@ def settle(command: str, *args: str, event: str = "PreCompact", **more: object) 
 def look(cli: Scene) -> tuple[int, dict[str, Any]]:
     """The exit code, and the checks by name."""
     ran = cli("doctor", "--json")
+    return ran.code, {one["name"]: one for one in ran.json["checks"]}
+
+
+def look_at(cli: Scene, folder: Path) -> tuple[int, dict[str, Any]]:
+    """The same for another folder."""
+    ran = cli("doctor", "--json", "-C", str(folder))
     return ran.code, {one["name"]: one for one in ran.json["checks"]}
 
 
@@ -280,6 +286,32 @@ def test_without_a_store_an_installed_hook_is_all_that_is_needed(
     Path(os.environ["CLAUDE_CONFIG_DIR"], "settings.json").write_text("{}")
     code, checks = look(new)
     assert (code, checks["store"]["result"], checks["home"]["result"]) == (1, "fail", "fail")
+
+
+def test_fires_below_a_folder_that_found_a_store_are_not_missed(cli: Scene) -> None:
+    """That which made the store of a project counted as missed in the folder above."""
+
+    def fire(project: Path) -> None:
+        told = {"event": "Stop", "session_id": SESSION, "transcript": "", "project": str(project)}
+        journal.hook(cli.home, 1_795_000_000, {**told, "reason": "disk full"})
+
+    fire(cli.project)
+    code, checks = look_at(cli, cli.project.parent)
+    assert (code, checks["store"]["result"]) == (0, "ok")
+    assert "missed fires" not in checks
+    fire(cli.project.parent / "other")
+    code, checks = look_at(cli, cli.project.parent)
+    assert checks["missed fires"]["detail"].startswith("1 fire found no store")
+
+
+def test_a_home_that_cannot_be_made_is_no_home_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "link" / "a" / "b"))
+    check = machine_checks.run(place.home(), installed=True)[3]
+    assert (check.name, check.result) == ("home", "fail")
+    assert f"nothing can be made in {tmp_path / 'link'}" in check.detail
 
 
 def test_missed_fires_and_the_command_that_catches_them_up(cli: Scene) -> None:

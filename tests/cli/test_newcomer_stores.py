@@ -27,6 +27,16 @@ def test_a_moved_project_is_told_to_adopt_its_store(cli: Scene, command: str) ->
     assert f"`savepoint init --adopt {store[:8]}`" in ran.err
 
 
+def test_a_project_that_is_gone_is_told_that_its_savepoints_are_not(cli: Scene) -> None:
+    cli.created()
+    gone = cli.project.with_name("gone")
+    cli.project.rename(gone)
+    where = str(cli.project)
+    cli.project = gone
+    assert "its savepoints are kept: make the folder again" in cli("list", "-C", where).err
+    assert "-C DIR" in cli("list", "-C", f"{where}/nothing").err
+
+
 def test_a_folder_that_was_never_a_project_is_told_to_init(bare: Scene) -> None:
     assert "run `savepoint init`" in bare("list").err
 

@@ -99,6 +99,14 @@ def test_no_file_before_none_after(bare: Scene, settings: Path) -> None:
     assert not settings.parent.exists()
 
 
+def test_an_empty_object_of_the_user_stays(bare: Scene, settings: Path) -> None:
+    """`uninstall` removed it, since there had been no file before."""
+    bare.good(*INSTALL)
+    settings.write_text("{}")
+    bare.good(*UNINSTALL)
+    assert settings.read_text() == "{}"
+
+
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_second_install_changes_nothing(bare: Scene, settings: Path, text: str) -> None:
     settings.write_bytes(text.encode())
