@@ -100,7 +100,7 @@ def create(
     transcript = handoff_place.transcript(own.session, at)
     until = time.monotonic() + limits.STILL_WAIT_SECONDS
     with log.opened(at.store, _deadline()) as held:
-        creating.refuse_settled(held.ledger, held.ledger.threads[own.id])
+        creating.refuse_unless_open(held.ledger, held.ledger.threads[own.id])
         _draw(at, held, own, stood)
         own = held.ledger.threads[own.id]
         reasons = boundary.in_flight(at.store, own, transcript, until)
@@ -152,19 +152,19 @@ def accept(
     offer = accepting.offered(at.store, known, _handed_off(known, at.project, thread, key))
     _verified(offer.paths, offer.record, at, offline=offline, allow_unverified=allow_unverified)
     author = handoff_place.author_of(at.paths)
-    with log.opened(at.store, _deadline()) as held:
-        again = accepting.offered(at.store, held.ledger, held.ledger.threads[offer.thread.id])
-        drivers = handoff_place.known_drivers(at)
-        done = accepting.accept(held, author, int(time.time()), again, key, drivers)
-        value = _outcome(held.ledger, again, done)
+    drivers = handoff_place.known_drivers(at)
+    done = accepting.accept(at.store, author, int(time.time()), offer, key, drivers)
+    value = _outcome(handoff_place.ledger(at), offer, done)
     if as_json:
         terminal.document(value)
         return
-    terminal.say(f"{done.heir.id} ({done.heir.title}) takes over from {again.thread.id}")
+    terminal.say(f"{done.heir.id} ({done.heir.title}) takes over from {offer.thread.id}")
     for word, items in (("taken", done.taken), ("left", done.left), ("closed", done.closed)):
         for one in items:
             note = f": {one.note}" if one.note else ""
             terminal.say(f"  {word} {one.id} {one.text}{note}")
+    if any(one.binding and one.binding.driver != "none" for one in done.left):
+        terminal.say("`savepoint handoff accept` tries again what was left: put that right first")
 
 
 def go(
@@ -189,7 +189,7 @@ def _own(at: place.Place, name: str) -> Thread:
     """The thread that is to be handed off. Raises HandoffError where it was already."""
     known = handoff_place.ledger(at)
     own = handoff_place.chosen(known, at.project, name)
-    creating.refuse_settled(known, own)
+    creating.refuse_unless_open(known, own)
     return own
 
 

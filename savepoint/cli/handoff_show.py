@@ -14,7 +14,7 @@ from savepoint.capture.guidance import guidance
 from savepoint.cli import handoff_place, options, place, terminal
 from savepoint.cli.handoff_place import ThreadName
 from savepoint.core import limits
-from savepoint.core.errors import UnverifiableError
+from savepoint.core.errors import UnverifiableError, UsageError
 from savepoint.store import index, savepoints
 from savepoint.store.files import read_bounded
 from succession.handoff import boundary, check, create, go, owner, trigger
@@ -80,7 +80,7 @@ def ready(
     at = place.find(project)
     known = handoff_place.ledger(at)
     own = handoff_place.chosen(known, at.project, thread)
-    create.refuse_settled(known, own)
+    create.refuse_unless_open(known, own)
     transcript = handoff_place.transcript(own.session, at)
     until = time.monotonic() + limits.STILL_WAIT_SECONDS
     found = boundary.reasons(at.store, known, own, transcript, until)
@@ -99,7 +99,10 @@ def verify(
     as_json: options.AsJson = False,
 ) -> None:
     """Check a handoff offline: 0 complete, 3 partial, 20 invalid."""
-    where = place.folder(folder)
+    where = os.path.realpath(folder)
+    if not os.path.isdir(where):
+        hint = "`savepoint handoff create` says where it wrote one"
+        raise UsageError(f"{folder} is no folder", hint=hint)
     parent = os.path.dirname(os.path.dirname(where))
     found = check.check(
         read_bounded(os.path.join(where, "receipt.json"), limits.SMALL_DOCUMENT_BYTES),
@@ -196,7 +199,7 @@ def _item(item: Item) -> dict[str, Json]:
         "text": item.text,
         "state": item.state,
         "note": item.note or None,
-        "begun": item.begun,
+        "begun": bool(item.begun),
         "binding": dict(item.binding._asdict()) if item.binding else None,
         "value": item.value,
     }

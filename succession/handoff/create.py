@@ -15,13 +15,13 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import handoff_receipt, limits, spelling
-from savepoint.core.errors import BoundaryError, HandoffError
+from savepoint.core.errors import BoundaryError, HandoffError, MalformedError
 from savepoint.core.handoff_log import Draft
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from succession.handoff import boundary, document, log, titles
 from succession.handoff.document import Passing
-from succession.handoff.ledger import LEFT, SETTLED
+from succession.handoff.ledger import AWAITED, LEFT, SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ def create(
     Raises BoundaryError (then the thread counts as asked to be handed off), HandoffError (settled
     already, …), DiskError.
     """
-    refuse_settled(held.ledger, thread)
+    refuse_unless_open(held.ledger, thread)
     reasons = [*reasons, *boundary.reconciled(held.ledger, thread)]
     if reasons:
         if not thread.asked:
@@ -95,8 +95,10 @@ def create(
     return Created(folder, receipt)
 
 
-def refuse_settled(ledger: Ledger, thread: Thread) -> None:
+def refuse_unless_open(ledger: Ledger, thread: Thread) -> None:
     """A thread has one successor. Raises HandoffError that shows who is first."""
+    if thread.state == AWAITED:
+        raise HandoffError(f"{thread.id} is not accepted yet: `savepoint handoff accept`")
     if thread.state != SETTLED:
         return
     heir = ledger.threads[thread.successor or ""]
@@ -128,8 +130,12 @@ def _write(held: Log, author: Author, passing: Passing) -> tuple[str, Receipt]:
     taken = {int(name) for name in os.listdir(parent) if name.isdigit()}
     number = max(taken, default=0) + 1
     folder = os.path.join(parent, str(number))
+    try:
+        receipt = handoff_receipt.make(author.seed, _body(held, author, passing, number, page))
+    except MalformedError as failure:
+        why = f"no receipt takes all that {passing.thread.id} owes: {failure.message}"
+        raise HandoffError(why, hint="close what is done, then run it again") from None
     durable.make_directories(folder)
-    receipt = handoff_receipt.make(author.seed, _body(held, author, passing, number, page))
     for name, data in ((PAGE, page), (RECEIPT, receipt.data)):
         if not durable.create_exclusive(os.path.join(folder, name), data):
             raise HandoffError(

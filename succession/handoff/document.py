@@ -79,7 +79,7 @@ def _item(one: Item) -> str:
     if one.binding.driver == "none":
         return f"{said} (stays behind: {_line(one.binding.reason)})"
     named = " ".join(filter(None, (one.binding.place, one.binding.key)))
-    return f"{said} ({one.binding.driver}: {_line(named)})"
+    return f"{said} ({one.binding.driver}: {_line(named)}; it says {_line(one.value or '')})"
 
 
 def _line(text: str) -> str:

@@ -15,11 +15,21 @@ if TYPE_CHECKING:
 
 
 def go(held: Log, author: Author, now: int, thread: Thread, item: str) -> Item:
-    """The offer that is acted on from now on. item: its id; empty: the only one that is open.
+    """The offer that is acted on from now on. item: its id; empty: the only one that is open and
+    was not begun by this thread.
 
-    Raises UsageError (several are open: which one?), HandoffError (none is, or not that one).
+    Raises UsageError (several are: which one?), HandoffError (none is, or not that one, or it is
+    acted on already).
     """
     chosen = item or _only(held.ledger, thread)
+    found = held.ledger.items.get(chosen)
+    if found is None:
+        raise HandoffError(f"there is no item {chosen}")
+    if found.state == OPEN and found.begun == thread.id:
+        raise HandoffError(
+            f"{chosen} was begun by {thread.id} already",
+            hint=f"when it is done: `savepoint handoff offer close {chosen} --evidence TEXT`",
+        )
     held.add(author, now, [Draft("go", thread.id, {"item": chosen})])
     return held.ledger.items[chosen]
 
@@ -30,7 +40,8 @@ def open_offers(ledger: Ledger, thread: Thread) -> list[Item]:
 
 
 def _only(ledger: Ledger, thread: Thread) -> str:
-    found = open_offers(ledger, thread)
+    offers = open_offers(ledger, thread)
+    found = [one for one in offers if one.begun != thread.id] or offers[:1]
     if not found:
         raise HandoffError(f"{thread.id} has no open offer")
     if len(found) > 1:

@@ -7,6 +7,7 @@ evidence.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from savepoint.core.errors import HandoffError
@@ -33,6 +34,11 @@ class Binding(NamedTuple):
     value: str  # what stands there, with {thread}, {title} and {session} for the holder's
     reason: str  # why it cannot be bound; driver "none" only
 
+    def value_for(self, thread: Thread) -> str:
+        """What is to stand there when that thread holds it."""
+        told = {"thread": thread.id, "title": thread.title, "session": thread.session or ""}
+        return re.sub(r"\{(thread|title|session)\}", lambda found: told[found[1]], self.value)
+
 
 class Item(NamedTuple):
     """Something owed."""
@@ -44,8 +50,8 @@ class Item(NamedTuple):
     state: str = OPEN  # open, closed, or left: open, and behind in a settled thread for `note`
     note: str = ""  # evidence of the closing, or why it was left
     binding: Binding | None = None
-    value: str | None = None  # of a binding that was taken over: what was read back
-    begun: bool = False  # an offer that was acted on
+    value: str | None = None  # of a binding: what was read there when it was last bound
+    begun: str = ""  # of an offer: the thread that last acted on it
 
 
 class Candidate(NamedTuple):
@@ -61,7 +67,7 @@ class Candidate(NamedTuple):
 class Thread(NamedTuple):
     """A row of the registry."""
 
-    row: int
+    row: int  # from 1
     id: str
     project: str  # its folder
     title: str
@@ -127,8 +133,9 @@ class Ledger:
         same = [one for one in self.threads.values() if session and one.session == session]
         if same:
             raise HandoffError(f"session {session} has a thread already: {same[0].id}")
+        row = len(self.threads) + 1
         self.threads[entry.thread] = Thread(
-            entry.seq, entry.thread, str(body["project"]), str(body["title"]), OPEN, session
+            row, entry.thread, str(body["project"]), str(body["title"]), OPEN, session
         )
 
     def _put(self, thread: Thread) -> None:
@@ -156,7 +163,9 @@ class Ledger:
             raise HandoffError(f"{item} is not the next of its kind")
         rest = {name: str(one) for name, one in entry.body.items() if name not in ("item", "text")}
         binding = Binding(**rest) if rest else None
-        self.items[item] = Item(item, kind, thread.id, text, binding=binding)
+        is_set = binding is not None and binding.driver != "none"
+        value = binding.value_for(thread) if binding and is_set else None
+        self.items[item] = Item(item, kind, thread.id, text, binding=binding, value=value)
 
     def _close(self, thread: Thread, entry: Entry) -> None:
         item = self._owed_by(thread, entry)
@@ -167,7 +176,7 @@ class Ledger:
         item = self._owed_by(thread, entry)
         if item.kind != OFFER:
             raise HandoffError(f"{item.id} is no offer")
-        self.items[item.id] = item._replace(begun=True)
+        self.items[item.id] = item._replace(begun=thread.id)
 
     def _hold_begin(self, thread: Thread, entry: Entry) -> None:
         self._working(thread)
@@ -252,7 +261,7 @@ class Ledger:
         )
         self._put(settled)
         self.threads[heir] = Thread(
-            entry.seq,
+            len(self.threads) + 1,
             heir,
             thread.project,
             str(body["successor_title"]),

@@ -61,7 +61,7 @@ def test_row(  # the columns of the table
     file.chmod(0o640)
     assert known[driver].read("rows", key) == old
     binding = Binding(driver, "rows", key, "", "")
-    assert drivers.move(known, binding, "NEW ä") == ("NEW ä", "")
+    assert drivers.move(known, binding, [old], "NEW ä") == ("NEW ä", "")
     assert file.read_bytes() == after
     assert file.stat().st_mode & 0o777 == 0o640
 
@@ -69,11 +69,11 @@ def test_row(  # the columns of the table
 @pytest.mark.parametrize(
     ("driver", "content", "key", "reason"),
     [
-        ("registry", b"bot\tx\n", "bo", "no row bo"),
+        ("registry", b"bot\tx\n", "bo", "says nothing"),
         ("registry", b"bot\tx\nbot\ty\n", "bot", "2 rows"),
-        ("registry", b"b.t\tx\n", "bot", "no row"),
-        ("schedule", b"* * * * run # k\n", "k", "no row"),
-        ("schedule", b"# * * * * * run # k\n", "k", "no row"),
+        ("registry", b"b.t\tx\n", "bot", "says nothing"),
+        ("schedule", b"* * * * run # k\n", "k", "says nothing"),
+        ("schedule", b"# * * * * * run # k\n", "k", "says nothing"),
         ("registry", None, "bot", "is not there"),
     ],
 )
@@ -87,7 +87,7 @@ def test_row_that_cannot_be_set(  # the columns of the table
 ) -> None:
     if content is not None:
         (tmp_path / "rows").write_bytes(content)
-    found, why = drivers.move(known, Binding(driver, "rows", key, "", ""), "new")
+    found, why = drivers.move(known, Binding(driver, "rows", key, "", ""), ["x"], "new")
     assert found is None
     assert reason in why
     assert content is None or (tmp_path / "rows").read_bytes() == content
@@ -96,29 +96,33 @@ def test_row_that_cannot_be_set(  # the columns of the table
 def test_a_link_is_followed_and_stays(tmp_path: Path, known: Mapping[str, Driver]) -> None:
     (tmp_path / "real").write_bytes(b"bot\tx\n")
     (tmp_path / "rows").symlink_to("real")
-    assert drivers.move(known, Binding("registry", "rows", "bot", "", ""), "y") == ("y", "")
+    row = Binding("registry", "rows", "bot", "", "")
+    assert drivers.move(known, row, ["x"], "y") == ("y", "")
     assert (tmp_path / "rows").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"bot\ty\n"
 
 
 def test_a_fifo_is_no_file(tmp_path: Path, known: Mapping[str, Driver]) -> None:
     os.mkfifo(tmp_path / "rows")
-    found, why = drivers.move(known, Binding("registry", "rows", "bot", "", ""), "y")
+    found, why = drivers.move(known, Binding("registry", "rows", "bot", "", ""), ["x"], "y")
     assert (found, "regular file" in why) == (None, True)
 
 
 class Liar:
-    """Sets nothing, and says something else."""
+    """Sets nothing, and says something else from then on."""
+
+    says = "old"
 
     def read(self, place: str, key: str) -> str | None:  # noqa: ARG002  # as a driver's
-        return "something else"
+        return self.says
 
-    def write(self, place: str, key: str, value: str) -> None:
-        pass
+    def write(self, place: str, key: str, value: str) -> None:  # noqa: ARG002  # as a driver's
+        self.says = "something else"
 
 
 def test_a_read_back_that_lies_did_not_move() -> None:
-    found, why = drivers.move({"command": Liar()}, Binding("command", "x", "k", "", ""), "new")
+    pair = Binding("command", "x", "k", "", "")
+    found, why = drivers.move({"command": Liar()}, pair, ["old"], "new")
     assert found is None
     assert why == "the read-back says 'something else', not 'new'"
 
@@ -133,6 +137,7 @@ def script(tmp_path: Path, name: str, body: str) -> tuple[str, ...]:
 @pytest.fixture
 def pairs(tmp_path: Path) -> dict[str, Pair]:
     store = tmp_path / "value"
+    store.write_text("old one", encoding="utf-8")
     good = (
         script(tmp_path, "set", f'printf %s "$2" > {store}'),
         script(tmp_path, "read", f"cat {store}"),
@@ -155,14 +160,14 @@ def pairs(tmp_path: Path) -> dict[str, Pair]:
     ("name", "reason"),
     [
         ("good", ""),
-        ("lies", "the read-back says 'other'"),
-        ("fails", "exit code 3"),
+        ("lies", "it was changed meanwhile: it says 'other', not 'old one'"),
+        ("fails", "it may have moved, or not: fails failed with exit code 3"),
         ("hangs", "no answer within"),
         ("leaks", "no answer within"),  # a child of it holds its output open
         ("talks", "no answer within"),
         ("absent", "cannot be run"),
         ("unknown", "no pair of commands unknown"),
-        ("secret", "the read-back says '[]'"),
+        ("secret", "it says '[]'"),
     ],
 )
 def test_command(
@@ -175,7 +180,8 @@ def test_command(
     monkeypatch.setattr(limits, "HANDOFF_COMMAND_SECONDS", 1.0 if "no answer" in reason else 20.0)
     monkeypatch.setenv("TOKEN", "s3cret")
     known: dict[str, Driver] = {"command": handoff_place._Command(pairs)}
-    found, why = drivers.move(known, Binding("command", name, "key", "", ""), "new one")
+    pair = Binding("command", name, "key", "", "")
+    found, why = drivers.move(known, pair, ["old one"], "new one")
     assert (found == "new one") == (not reason)
     assert reason in why
     pid = tmp_path / "pid"
@@ -208,8 +214,8 @@ def test_upstream(tmp_path: Path) -> None:
     assert driver.read("main", "") == "origin/v1"
     known: dict[str, Driver] = {"upstream": driver}
     binding = Binding("upstream", "main", "", "", "")
-    assert drivers.move(known, binding, "origin/v2") == ("origin/v2", "")
-    found, why = drivers.move(known, binding, "origin/v3")
+    assert drivers.move(known, binding, ["origin/v1"], "origin/v2") == ("origin/v2", "")
+    found, why = drivers.move(known, binding, ["origin/v2"], "origin/v3")
     assert (found, "origin/v3" in why) == (None, True)
     assert driver.read("main", "") == "origin/v2"
     assert driver.read("absent", "") is None

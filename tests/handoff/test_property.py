@@ -223,7 +223,7 @@ def test_the_machine_gets_somewhere() -> None:
         life.create()
         assert life.current().predecessor is None
         life.create()
-        life.crash_in_the_next(2, 80)
+        life.crash_in_the_next(2, 30)
         life.accept(again=False)
         assert [one.id for one in life.ledger.waiting(life.current())] == ["BIND-1", "BIND-2"]
         life.accept(again=True)

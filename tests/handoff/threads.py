@@ -122,9 +122,10 @@ class Threads:
     def accept(
         self, thread: str, session: str = SECOND, known: Mapping[str, Driver] | None = None
     ) -> Accepted:
-        with self.held() as held:
-            offer = accept.offered(self.store, held.ledger, held.ledger.threads[thread])
-            return accept.accept(held, self.author, NOW, offer, session, known or self.drivers)
+        ledger = self.ledger
+        offer = accept.offered(self.store, ledger, ledger.threads[thread])
+        drivers = known or self.drivers
+        return accept.accept(self.store, self.author, NOW, offer, session, drivers)
 
     @property
     def drivers(self) -> Mapping[str, Driver]:
