@@ -18,12 +18,13 @@ from savepoint.cli.handoff_place import SETTINGS, Text, ThreadName
 from savepoint.core.errors import HandoffError, UsageError
 from savepoint.core.handoff_log import Draft
 from savepoint.store.layout import session_key
-from succession.handoff import create, drivers, running
-from succession.handoff.ledger import BINDING, OFFER, WORK, Binding
+from succession.handoff import create, drivers, running, titles
+from succession.handoff.ledger import BINDING, CLOSED, OFFER, WORK, Binding
 
 if TYPE_CHECKING:
     from savepoint.cli.handoff_place import Desk
     from savepoint.core.strict_json import Json
+    from succession.handoff.ledger import Ledger
 
 app = typer.Typer(
     help="What threads owe, and how it is passed on.",
@@ -83,12 +84,11 @@ def thread(
     project: options.Project = ".",
 ) -> None:
     """Open a thread: from now on it is known what it owes."""
-    handoff_place.short(title)
     with handoff_place.desk(project, make_it=True) as at:
         name = session or handoff_place.current_session(at.at)
         body: dict[str, Json] = {
             "project": at.at.project,
-            "title": title,
+            "title": titles.fitting(title),
             "session": session_key(name) if name else None,
         }
         new = create.new_thread()
@@ -187,20 +187,37 @@ def bind(
         _add(at, thread, BINDING, body, as_json=as_json)
 
 
-@item_app.command("close")
 @offer_app.command("close")
-def close(
+def close_offer(
     item: Item,
     evidence: Evidence,
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Close what was done or is no longer wanted, with what shows it."""
+    """Close an offer that was met or is no longer wanted, with what shows it."""
+    _close("offer", item, evidence, project, as_json=as_json)
+
+
+@item_app.command("close")
+def close_item(
+    item: Item,
+    evidence: Evidence,
+    as_json: options.AsJson = False,
+    project: options.Project = ".",
+) -> None:
+    """Close work that is done, or a binding that is no more, with what shows it."""
+    _close("item", item, evidence, project, as_json=as_json)
+
+
+def _close(verb: str, item: str, evidence: str, project: str, *, as_json: bool) -> None:
     handoff_place.short(evidence)
     with handoff_place.desk(project) as at:
         found = at.held.ledger.items.get(item)
         if found is None:
             raise HandoffError(f"there is no item {item}")
+        right = "offer" if found.kind == OFFER else "item"
+        if verb != right:
+            raise UsageError(f"{item} is closed by `savepoint handoff {right} close`")
         body: dict[str, Json] = {"item": item, "evidence": evidence}
         at.held.add(at.author, at.now, [Draft("close", found.thread, body)])
     _tell({"closed": item}, as_json=as_json)
@@ -214,7 +231,7 @@ def map_candidates(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Say which item candidates are."""
+    """Say which open item candidates are."""
     _answer("map", "item", item, candidates, thread, project, as_json=as_json)
 
 
@@ -308,10 +325,25 @@ def _answer(
 ) -> None:
     with handoff_place.desk(project) as at:
         own = at.thread(thread).id
+        if kind == "map":
+            _refuse_closed(at.held.ledger, answer)
+        for one in candidates:
+            if one not in at.held.ledger.threads[own].candidates:
+                raise HandoffError(f"{own} has no candidate {one}")
         drafts = [Draft(kind, own, {"candidate": one, member: answer}) for one in candidates]
         at.held.add(at.author, at.now, drafts)
         left = len(at.held.ledger.unresolved(own))
     _tell({"answered": len(candidates), "unresolved": left}, as_json=as_json)
+
+
+def _refuse_closed(known: Ledger, item: str) -> None:
+    """What is closed owes nothing: a candidate that it answered would be open nowhere."""
+    found = known.items.get(item)
+    if found is not None and found.state == CLOSED:
+        raise HandoffError(
+            f"{item} is closed already: {found.note}",
+            hint="if that answers it: `savepoint handoff item dismiss CANDIDATE --reason TEXT`",
+        )
 
 
 def _begin(kind: str, body: dict[str, Json], thread: str, project: str, *, as_json: bool) -> None:
