@@ -81,7 +81,7 @@ def begun(pid: int) -> int | None:
     """When a process began, as this machine counts; 0 where it does not tell; None: it is gone."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no process has a number that high
         return None
     except PermissionError:
         pass
