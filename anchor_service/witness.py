@@ -59,12 +59,12 @@ def verify(
     Never raises for what is found on the ledger, or if it does not answer: that is the report.
     Raises DiskError (the index cannot be read).
     """
-    records = savepoints.records(paths).all
+    records, _, newer = savepoints.records(paths)
     if not records:
         return skipped(report, ledger.name, f"no record of {paths.slug} can be read")
     who = Who(records[0].instance, records[0].signer, sought.program, sought.account)
     try:
-        found = look(ledger, who, repo, paths, History(records), knows=sought.knows)
+        found = look(ledger, who, repo, paths, History(records, newer), knows=sought.knows)
     except MalformedError as failure:
         return _all(report, ledger.name, [tampered("VERIFY-18", failure.message)])
     except SavepointError as failure:

@@ -161,9 +161,9 @@ class _Walk:
         if known is None:
             return (unchecked("LINEAGE-5", "no id of a program is known", hint=chain.NO_PROGRAM),)
         own, before = document.successor, document.predecessor
-        records = History(savepoints.records(paths).all)
+        every, _, newer = savepoints.records(paths)
         who = Who(own.instance, own.key, known)
-        looked = witness.look(ledger, who, self._repo, paths, records)
+        looked = witness.look(ledger, who, self._repo, paths, History(every, newer))
         found = (*looked.anchor.findings, *(looked.vouched.findings if looked.vouched else ()))
         faults = tuple(one for one in found if one.result != "pass")
         if faults and looked.anchor.account is not None:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 class History:
     """The records of one index, in file order. Nothing of them is verified here but their links."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record], newer: Iterable[int] = ()) -> None:
+        """newer: the numbers of records that a newer version of this program wrote."""
         self.records = list(records)
+        self.newer = frozenset(newer)
         self._by_hash = {one.hash: number for number, one in enumerate(self.records)}
         accepts = [one.body for one in self.records if one.kind == "accept"]
         self._gaps = {Gap(one["first"], one["last"]) for one in accepts if one["reason"] == "gap"}  # type: ignore[arg-type]  # numbers: record.parse saw to it

@@ -337,7 +337,12 @@ def _record(read: Account, history: History) -> tuple[Record | None, Finding]:
 
 
 def _without_record(told: Metadata, history: History, where: str) -> Finding:
-    """VERIFY-22: the key vouched for a record, and the index has it not."""
+    """VERIFY-22: the key vouched for a record, and the index has it not, or not as one that this
+    version can read.
+    """
+    if told.seq in history.newer:
+        newer = f"{where}, which a newer version wrote"
+        return unchecked("VERIFY-22", newer, unsupported=True)
     if told.seq > history.last_seq:
         return rolled_back("VERIFY-22", f"{where}; the index ends at {history.last_seq}")
     if history.is_given_up(told.seq):

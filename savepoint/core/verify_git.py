@@ -120,6 +120,12 @@ def pushed(one: Record, *, is_there: bool, remote: str) -> Finding:
     return Finding("VERIFY-14", "skipped", detail, Verdict.PENDING, hint=_SYNC)
 
 
+def newer(seq: int, where: str) -> Finding:
+    """VERIFY-10: a commit of a record that a newer version wrote."""
+    detail = f"{where} is of record {seq}, which a newer version wrote"
+    return unchecked("VERIFY-10", detail, unsupported=True)
+
+
 def behind(rule: str, one: Record) -> Finding:
     """A savepoint of which only the record was fetched."""
     return unchecked(rule, f"record {one.seq} lies behind the border of the history here")

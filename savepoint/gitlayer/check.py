@@ -114,17 +114,21 @@ def branch(repo: Repository, paths: InstancePaths) -> Checked:
     """The commits of the instance's branch against its index: each is of a record, in the order of
     the index, and none is left out up to the tip. Raises DiskError (the index cannot be read).
     """
-    records = savepoints.records(paths).all
+    records = savepoints.records(paths)
     try:
         steps = _steps(repo, paths.slug)
     except SavepointError as failure:
         return Checked([], [Fault(0, failed("VERIFY-10", failure))])
-    known = {one.hash: one for one in records}
+    known = {one.hash: one for one in records.all}
     faults, before = list[Fault](), 0
     for step in steps:
-        faults += _misplaced(repo, paths, step, before, known.get(step.said.record))
+        if step.said.seq in records.newer:
+            found = verify_git.newer(step.said.seq, f"commit {step.commit}")
+            faults.append(Fault(step.said.seq, found))
+        else:
+            faults += _misplaced(repo, paths, step, before, known.get(step.said.record))
         before = step.said.seq
-    return Checked(steps, faults + _left_out(repo, paths, steps, records))
+    return Checked(steps, faults + _left_out(repo, paths, steps, records.all))
 
 
 def left_out(repo: Repository, paths: InstancePaths) -> Record | None:

@@ -13,6 +13,7 @@ from savepoint.core.errors import (
     SavepointError,
     SelectorError,
     TamperedError,
+    UnsupportedFormatError,
     UsageError,
 )
 from savepoint.core.named import NamedTuple
@@ -40,6 +41,7 @@ class Records(NamedTuple):
 
     all: list[Record]  # in file order
     unreadable: int  # whole lines that are no record of ours
+    newer: frozenset[int]  # the numbers that those of them have which a newer version wrote
 
     @property
     def saves(self) -> list[Record]:
@@ -50,10 +52,18 @@ class Records(NamedTuple):
 def records(paths: InstancePaths) -> Records:
     """All records of an instance. Raises DiskError."""
     *lines, torn = index.read(paths).split(b"\n")
-    parsed = [_parse(line) for line in lines]
+    found: list[Record] = []
+    newer, unreadable, seq = set[int](), 0, 0
+    for line in lines:
+        try:
+            found.append(record.parse(line))
+            seq = found[-1].seq
+        except SavepointError as failure:
+            seq, unreadable = seq + 1, unreadable + 1
+            if isinstance(failure, UnsupportedFormatError):
+                newer.add(seq)
     last = _parse(torn) if torn else None  # an append that lacks only its LF; else it never was
-    found = [one for one in [*parsed, last] if one is not None]
-    return Records(found, sum(one is None for one in parsed))
+    return Records([*found, last] if last else found, unreadable, frozenset(newer))
 
 
 def find(paths: InstancePaths, selector: str) -> Record:

@@ -372,3 +372,11 @@ def test_a_fork_is_not_written_over(layer: Layer) -> None:
     with pytest.raises(RolledBackError):
         restore.records(repo_of(layer), layer.paths)
     assert layer.built.index_file.read_bytes() == before
+
+
+def test_a_commit_of_a_record_that_a_newer_version_wrote_is_no_rollback(layer: Layer) -> None:
+    path = Path(layer.paths.index_file)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(before) + last.replace(b'"v":1,', b'"v":9,', 1))
+    (fault,) = faults(layer)
+    assert (fault.finding.rule, fault.finding.unsupported) == ("VERIFY-10", True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from savepoint.core import accounts, entry, keys, verify_chain
 from savepoint.core.entry import Metadata, Place
+from savepoint.core.history import History
 from savepoint.core.verdicts import Verdict, worst
 from savepoint.core.verify_chain import CHAIN_RULES, Commits
 from tests.verify import anchored
@@ -201,6 +202,12 @@ def test_verify_22_an_index_that_went_back() -> None:
     shorter = Index(INDEX.records[:-1])
     found = judged(shorter, OLD, answer(GOOD))
     assert "the index ends at 3" in only(found, "VERIFY-22", BACK).detail
+
+
+def test_verify_22_a_record_of_a_newer_version_is_no_rollback() -> None:
+    history = History(INDEX.records[:-1], {NEW.seq})
+    named = verify_chain.vouched(GOOD, history, None).findings[0]
+    assert (named.rule, named.unsupported, named.verdict) == ("VERIFY-22", True, UNVERIFIABLE)
 
 
 def test_verify_22_a_second_history_of_one_key() -> None:
