@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint.core import keys, limits, schema, spelling
+from savepoint.core import keys, limits, schema, signed_line, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.strict_json import Json, parse_canonical
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 VERSION = 1
 TYPE = "BOOTSTRAP_VERIFICATION"
 
-_SIGNATURE = b',"signature":"'
-_SIGNATURE_MEMBER_BYTES = len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1  # with its last quote
 _COMMIT_DIGITS = 20  # bytes of a commit's id
 
 _key = schema.spelled(spelling.key_bytes)
@@ -100,9 +98,8 @@ class Bootstrap(NamedTuple):
 
     def signature_holds(self) -> bool:
         """Did the predecessor's key sign it?"""
-        line = self.data.removesuffix(b"\n")
-        unsigned = line[: -_SIGNATURE_MEMBER_BYTES - 1] + b"}"
-        return keys.verifies(self.predecessor.key, "bootstrap", unsigned, self.signature)
+        line, key = self.data.removesuffix(b"\n"), self.predecessor.key
+        return signed_line.holds(line, key, self.signature, "bootstrap")
 
 
 def make(
@@ -124,18 +121,15 @@ def make(
         "commit": commit,
     }
     predecessor = Holder(origin.instance, keys.public_key(seed))
-    bare = dump(
-        {
-            "v": VERSION,
-            "type": TYPE,
-            "timestamp": spelling.time_text(timestamp),
-            "predecessor": {**predecessor.to_json(), "savepoint": savepoint},
-            "successor": {**successor.to_json(), "nonce": nonce.hex()},
-            "between": [one.to_json() for one in between],
-        }
-    )
-    signature = keys.sign(seed, "bootstrap", bare).hex().encode()
-    return parse(bare[:-1] + _SIGNATURE + signature + b'"}\n')
+    members: dict[str, Json] = {
+        "v": VERSION,
+        "type": TYPE,
+        "timestamp": spelling.time_text(timestamp),
+        "predecessor": {**predecessor.to_json(), "savepoint": savepoint},
+        "successor": {**successor.to_json(), "nonce": nonce.hex()},
+        "between": [one.to_json() for one in between],
+    }
+    return parse(signed_line.seal(members, seed, "bootstrap") + b"\n")
 
 
 def parse(data: bytes) -> Bootstrap:

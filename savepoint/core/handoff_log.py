@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint.core import keys, limits, record, schema, spelling
-from savepoint.core.errors import MalformedError, SavepointError, UnsupportedFormatError
+from savepoint.core import keys, record, schema, signed_line, spelling
+from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.patterns import late
-from savepoint.core.strict_json import Json, dump, parse_canonical
 
 if TYPE_CHECKING:
     import re
+
+    from savepoint.core.strict_json import Json
 
 VERSION = 1
 DRIVERS = ("registry", "schedule", "upstream", "command", "none")
@@ -26,7 +27,6 @@ CANDIDATES = (
     *("unpushed", "uncommitted"),
 )
 
-_SIGNATURE = b',"signature":"'
 _THREAD = late(r"t-[0-9a-f]{16}")
 _ITEM = late(r"(?:OFFER|ITEM|BIND)-[1-9][0-9]{0,8}")
 _STAND = late(r"(?:HOLD|ACTION)-[1-9][0-9]{0,8}")
@@ -42,7 +42,6 @@ def _fitting(pattern: re.Pattern[str], what: str) -> schema.Check:
 
 
 _digest = schema.spelled(spelling.digest)
-_key = schema.spelled(spelling.key_bytes)
 thread_id = _fitting(_THREAD, "the id of a thread")
 item_id = _fitting(_ITEM, "the id of an item")
 _stand_id = _fitting(_STAND, "the id of a hold or an action")
@@ -57,10 +56,6 @@ _HEAD: dict[str, schema.Check] = {
     "timestamp": schema.spelled(spelling.time_seconds),
     "instance": schema.spelled(spelling.Instance.parse),
     "thread": thread_id,
-}
-_TAIL: dict[str, schema.Check] = {
-    "signer": _key,
-    "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
 }
 BINDING: dict[str, schema.Check] = {
     "driver": schema.one_of(*DRIVERS),
@@ -106,7 +101,7 @@ BODIES: dict[str, dict[str, schema.Check]] = {
     "leave": {"item": item_id, "reason": schema.text},
     "go": {"item": item_id},
 }
-_SHAPES = {kind: schema.members(_HEAD | body | _TAIL) for kind, body in BODIES.items()}
+_SHAPES = {kind: schema.members(_HEAD | body | signed_line.TAIL) for kind, body in BODIES.items()}
 
 
 class Entry(NamedTuple):
@@ -130,7 +125,7 @@ class Entry(NamedTuple):
 
     def signature_holds(self) -> bool:
         """Is the line signed by the key that it names?"""
-        return keys.verifies(self.signer, "handoff", record.unsigned(self.line), self.signature)
+        return signed_line.holds(self.line, self.signer, self.signature, "handoff")
 
 
 class Author(NamedTuple):
@@ -161,9 +156,7 @@ def make(author: Author, timestamp: int, seq: int, prev: str, draft: Draft) -> E
         **draft.body,
         "signer": spelling.base58(keys.public_key(author.seed)),
     }
-    bare = dump(members)
-    signature = keys.sign(author.seed, "handoff", bare).hex().encode()
-    return parse(bare[:-1] + _SIGNATURE + signature + b'"}')
+    return parse(signed_line.seal(members, author.seed, "handoff"))
 
 
 def parse(line: bytes) -> Entry:
@@ -171,16 +164,7 @@ def parse(line: bytes) -> Entry:
 
     Raises MalformedError, or UnsupportedFormatError for a version above ours.
     """
-    value = parse_canonical(line, limits.RECORD_BYTES)
-    if not isinstance(value, dict):
-        raise MalformedError("a line of the log is not an object")
-    version = value.get("v")
-    if type(version) is int and version > VERSION:
-        raise UnsupportedFormatError(f"log of threads of version {version}")
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in _SHAPES:
-        raise MalformedError("a line of the log of no known kind")
-    _SHAPES[kind](value, "log")
+    kind, value = signed_line.read(line, _SHAPES, VERSION, "line of the log of threads")
     return Entry(
         line=line,
         seq=value["seq"],  # type: ignore[arg-type]  # _SHAPES saw to it

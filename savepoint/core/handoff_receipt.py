@@ -7,10 +7,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint.core import handoff_log, keys, limits, record, schema, spelling
+from savepoint.core import handoff_log, keys, limits, record, schema, signed_line, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.strict_json import Json, parse_canonical
 from savepoint.core.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 VERSION = 1
 TYPE = "HANDOFF_RECEIPT"
 
-_SIGNATURE = b',"signature":"'
 _THREAD: dict[str, schema.Check] = {"thread": handoff_log.thread_id, "title": schema.text}
 _SHAPE = schema.members(
     {
@@ -95,9 +94,8 @@ class Receipt(NamedTuple):
 
     def signature_holds(self) -> bool:
         """Is it signed by the key that it names?"""
-        unsigned = record.unsigned(self.data.removesuffix(b"\n"))
         signature = bytes.fromhex(str(self.body["signature"]))
-        return keys.verifies(self.signer, "receipt", unsigned, signature)
+        return signed_line.holds(self.data.removesuffix(b"\n"), self.signer, signature, "receipt")
 
     def _of(self, member: str, name: str) -> Json:
         value = self.body[member]
@@ -110,9 +108,8 @@ def make(seed: bytes, body: dict[str, Json]) -> Receipt:
     Raises MalformedError if what was given cannot be one.
     """
     head: dict[str, Json] = {"v": VERSION, "type": TYPE}
-    bare = dump({**head, **body, "signer": spelling.base58(keys.public_key(seed))})
-    signature = keys.sign(seed, "receipt", bare).hex().encode()
-    return parse(bare[:-1] + _SIGNATURE + signature + b'"}\n')
+    signer: dict[str, Json] = {"signer": spelling.base58(keys.public_key(seed))}
+    return parse(signed_line.seal({**head, **body, **signer}, seed, "receipt") + b"\n")
 
 
 def parse(data: bytes) -> Receipt:

@@ -5,10 +5,13 @@ A record is its line: the bytes that were signed are the bytes that are stored, 
 
 from __future__ import annotations
 
-from savepoint.core import keys, limits, schema, spelling
-from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core import keys, schema, signed_line, spelling
+from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, dump, parse_canonical
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
 
 VERSION = 1
 EVENTS = {
@@ -18,9 +21,6 @@ EVENTS = {
     "retire": "KEY_RETIRED",
     "accept": "STATE_ACCEPTED",
 }
-
-_SIGNATURE = b',"signature":"'
-_SIGNATURE_MEMBER_BYTES = len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1  # with its last quote
 
 _digest = schema.spelled(spelling.digest)
 _snapshot_hash = schema.spelled(spelling.prefixed_digest)
@@ -38,10 +38,6 @@ _HEAD: dict[str, schema.Check] = {
     "event": schema.one_of(*EVENTS.values()),
     "timestamp": schema.spelled(spelling.time_seconds),
     "instance": schema.spelled(spelling.Instance.parse),
-}
-_TAIL: dict[str, schema.Check] = {
-    "signer": _key,
-    "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
 }
 _BODIES: dict[str, dict[str, schema.Check]] = {
     "birth": {"nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))},
@@ -67,7 +63,7 @@ _BODIES: dict[str, dict[str, schema.Check]] = {
         "tip": schema.nullable(_digest),
     },
 }
-_SHAPES = {kind: schema.members(_HEAD | body | _TAIL) for kind, body in _BODIES.items()}
+_SHAPES = {kind: schema.members(_HEAD | body | signed_line.TAIL) for kind, body in _BODIES.items()}
 
 
 class Record(NamedTuple):
@@ -102,7 +98,7 @@ class Record(NamedTuple):
 
     def signature_holds(self) -> bool:
         """Is the line signed by the key that it names?"""
-        return keys.verifies(self.signer, "record", unsigned(self.line), self.signature)
+        return signed_line.holds(self.line, self.signer, self.signature, "record")
 
     def origin(self) -> dict[str, Json]:
         """What `from` of a later record says of this savepoint."""
@@ -111,11 +107,6 @@ class Record(NamedTuple):
             "seq": self.seq,
             "snapshot_hash": self.body["snapshot_hash"],
         }
-
-
-def unsigned(line: bytes) -> bytes:
-    """The signed bytes of a line: without its last member, closing brace kept, no LF."""
-    return line[: -_SIGNATURE_MEMBER_BYTES - 1] + b"}"
 
 
 def make(
@@ -143,9 +134,7 @@ def make(
         **body,
         "signer": spelling.base58(keys.public_key(seed)),
     }
-    bare = dump(members)
-    signature = keys.sign(seed, "record", bare).hex().encode()
-    return parse(bare[:-1] + _SIGNATURE + signature + b'"}')
+    return parse(signed_line.seal(members, seed, "record"))
 
 
 def parse(line: bytes) -> Record:
@@ -154,16 +143,7 @@ def parse(line: bytes) -> Record:
     Raises MalformedError, or UnsupportedFormatError for a version above ours. The signature is
     not checked here: `signature_holds` does, since key and chain belong to the same question.
     """
-    value = parse_canonical(line, limits.RECORD_BYTES)
-    if not isinstance(value, dict):
-        raise MalformedError("a record is not an object")
-    version = value.get("v")
-    if type(version) is int and version > VERSION:
-        raise UnsupportedFormatError(f"record of version {version}; this program knows {VERSION}")
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in _SHAPES:
-        raise MalformedError("a record of no known kind")
-    _SHAPES[kind](value, "record")
+    kind, value = signed_line.read(line, _SHAPES, VERSION, "record")
     return _build(line, kind, value)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint.core import keys, limits, record, spelling
+from savepoint.core import keys, limits, record, signed_line, spelling
 from savepoint.core.errors import MalformedError, SavepointError, UnsupportedFormatError
 from tests.core import examples
 from tests.core.values import digests, mutations, times
@@ -65,12 +65,12 @@ def test_unsigned_is_the_line_without_its_last_member(one: Record) -> None:
     members = json.loads(one.line)
     del members["signature"]
     bare = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
-    assert record.unsigned(one.line) == bare
+    assert signed_line.unsigned(one.line) == bare
 
 
 @given(records())
 def test_signature_of_another_key_does_not_hold(one: Record) -> None:
-    other = keys.sign(examples.OTHER_SEED, "record", record.unsigned(one.line)).hex()
+    other = keys.sign(examples.OTHER_SEED, "record", signed_line.unsigned(one.line)).hex()
     forged = record.parse(one.line.replace(one.signature.hex().encode(), other.encode()))
     assert not forged.signature_holds()
 
