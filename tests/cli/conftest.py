@@ -67,3 +67,20 @@ def word(tmp_path: Path) -> str:
 def target(tmp_path: Path) -> Path:
     """Where the backup goes."""
     return tmp_path / "keys.age"
+
+
+@pytest.fixture
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker that starts by itself would do, `sync` does when a test says so."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+
+
+@pytest.fixture
+def anchored(cli: Scene) -> Scene:
+    """Savepoints 2 and 3, the newer one in an entry on the embedded ledger."""
+    for text in ("one", "two"):
+        cli.say(text)
+        cli.created()
+    cli.good("config", "ledger", "embedded")
+    cli.good("sync")
+    return cli
