@@ -30,22 +30,24 @@ class Guidance(NamedTuple):
     """One text that guides the agent."""
 
     path: str
-    kind: (
-        str  # rule, skill (the frontmatter that its catalogue entry is made of), skill_body, agent
-    )
+    kind: str  # rule, scoped_rule (only with files of certain paths), imported_rule, agent,
+    # skill (the frontmatter that its catalogue entry is made of), skill_body
     sha256: str
 
 
 def guidance(project_dir: str, config_dir: str) -> list[Guidance]:
     """All of it, by kind and path, at most GUIDANCE_FILES; what cannot be read is left out."""
     found: dict[str, list[Guidance]] = {}
-    for kind, path in _paths(project_dir, config_dir):
+    waiting = [(kind, path, 0) for kind, path in _paths(project_dir, config_dir)]
+    waiting += [(_RULE, path, _HOPS) for path in _nested(project_dir)]  # its imports wait, too
+    for kind, path, hops in waiting:  # which grows
         if len(found) >= limits.GUIDANCE_FILES:
             break
-        if path not in found:
-            text = _read(path)
-            if text is not None:
-                found[path] = list(_told(path, kind, text))
+        text = _read(path) if path not in found else None
+        if text is not None:
+            found[path] = list(_told(path, kind, text))
+            if found[path][0].kind in (_RULE, _IMPORTED) and hops < _HOPS and b"@" in text:
+                waiting += [(_IMPORTED, one, hops + 1) for one in _imports(text, path)]
     told = (one for file in found.values() for one in file)
     return sorted(told, key=lambda one: (one.kind, one.path))
 
@@ -54,7 +56,21 @@ def _told(path: str, kind: str, text: bytes) -> Iterator[Guidance]:
     if kind == "skill":
         yield Guidance(path, kind, sha256(frontmatter(text)).hexdigest())
         kind = "skill_body"
+    elif kind == _RULE and os.path.basename(path) not in _RULES and _is_scoped(text):
+        kind = "scoped_rule"
     yield Guidance(path, kind, sha256(text).hexdigest())
+
+
+def _is_scoped(text: bytes) -> bool:
+    """Does the agent get the rule only with files of certain paths?"""
+    head = frontmatter(text)
+    return head is not text and any(line.startswith(b"paths:") for line in head.split(b"\n"))
+
+
+def _imports(text: bytes, path: str) -> list[str]:
+    from savepoint.capture.agents import claude_imports
+
+    return [one for one in claude_imports.imported(text, path) if is_plain(one)]
 
 
 def note_start(store: Store, key: str, request: Request) -> None:
@@ -76,19 +92,23 @@ def frontmatter(text: bytes) -> bytes:
 
 
 def _paths(project_dir: str, config_dir: str) -> Iterator[tuple[str, str]]:
-    """Kind and path of what may be there: the project's own, then the user's."""
+    """Kind and path of what a session may start with: the project's own, then the user's."""
     project_settings = os.path.join(project_dir, ".claude")
-    yield from (("rule", os.path.join(project_dir, name)) for name in _RULES)
+    yield from ((_RULE, os.path.join(project_dir, name)) for name in _RULES)
     for folder in (project_settings, config_dir):
-        yield "rule", os.path.join(folder, "CLAUDE.md")
-        yield from (("rule", path) for path in _below(os.path.join(folder, "rules"), _is_markdown))
+        yield _RULE, os.path.join(folder, "CLAUDE.md")
+        yield from ((_RULE, path) for path in _below(os.path.join(folder, "rules"), _is_markdown))
         yield from (
             ("agent", path) for path in _below(os.path.join(folder, "agents"), _is_markdown)
         )
         yield from (("skill", path) for path in _skills(os.path.join(folder, "skills")))
+
+
+def _nested(project_dir: str) -> Iterator[str]:
+    """What may be there of a folder's own rules, which the agent gets when it works in it."""
     for name in _names(project_dir):
         if not name.startswith("."):
-            yield "rule", os.path.join(project_dir, name, "CLAUDE.md")
+            yield os.path.join(project_dir, name, "CLAUDE.md")
 
 
 def _skills(folder: str) -> Iterator[str]:
@@ -129,4 +149,6 @@ def _read(path: str) -> bytes | None:
         return None
 
 
+_RULE, _IMPORTED = "rule", "imported_rule"
 _RULES = ("CLAUDE.md", "CLAUDE.local.md")
+_HOPS = limits.GUIDANCE_HOPS

@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )
-_OF = ("rule", "skill", "skill_body", "agent", "loaded")
+_OF = ("rule", "scoped_rule", "imported_rule", "skill", "skill_body", "agent", "loaded")
 
 
 @app.command("show")

@@ -134,6 +134,7 @@ STATE_FILE_BYTES = 2 * MIB  # bytes of the project's session_current.json
 DYNASTY_FILE_BYTES = 64 * MIB  # bytes of one file of the dynasty
 DYNASTY_WAIT_SECONDS = 1.0  # a save waits no longer for a change of the dynasty
 GUIDANCE_FILES = 2000  # rules, skills and agent definitions; also the names looked at in one folder
+GUIDANCE_HOPS = 5  # imports that lead from a rule to a file; the client follows no more
 GUIDANCE_BYTES = 1 * MIB  # of one; a longer text guides nobody
 
 # the command line

@@ -41,7 +41,8 @@ _CLAUDE = os.path.join(os.path.dirname(__file__), "claude_guidance.json")
 class Kind(NamedTuple):
     """Which files are of which kind; the first that fits holds."""
 
-    of: str  # rule, skill, skill_body, agent: as captured; loaded: a file that the session read
+    of: str  # rule, scoped_rule, imported_rule, skill, skill_body, agent: as captured; loaded:
+    # a file that the session read
     path: str  # a glob over project/…, user/… or an absolute path
     kind: str  # of CALLS_FOR, or none
 
@@ -51,7 +52,7 @@ class Change(NamedTuple):
 
     path: str
     kind: str
-    change: str  # added, changed, removed
+    change: str  # added, changed, removed, unreadable
     calls_for: str  # successor, reread, nothing
 
 
@@ -116,13 +117,40 @@ def changes(
 def _differing(
     before: Mapping[tuple[str, str], str], after: Mapping[tuple[str, str], str]
 ) -> Iterator[tuple[str, str, str]]:
-    knew_bodies = any(of == "skill_body" for of, _ in before)
+    knew = {of for of, _ in before}
+    before, after = (_as_injected(one, before, after) for one in (before, after))
     for key in sorted(before.keys() | after.keys()):
-        if key[0] == "skill_body" and not knew_bodies and key not in before:
-            continue  # a session that started before bodies were kept
+        if key[0] in _LATER and key[0] not in knew and key not in before:
+            continue  # a session that started before such were kept; who imports has changed, too
         if before.get(key) != after.get(key):
-            change = "added" if key not in before else "removed"
-            yield (*key, "changed" if key in before and key in after else change)
+            gone = _gone(key[1]) if key not in after else "changed"
+            yield (*key, "added" if key not in before else gone)
+
+
+def _as_injected(
+    listed: Mapping[tuple[str, str], str],
+    before: Mapping[tuple[str, str], str],
+    after: Mapping[tuple[str, str], str],
+) -> dict[tuple[str, str], str]:
+    """A rule that was scoped before, or is now, counts as one that is not: as such it was, or would
+    be, injected.
+    """
+    return {
+        (_RULE, path)
+        if of == _SCOPED and ((_RULE, path) in before or (_RULE, path) in after)
+        else (of, path): sha256
+        for (of, path), sha256 in listed.items()
+    }
+
+
+def _gone(path: str) -> str:
+    """What is there, but is no file, or too large for guidance, was not removed."""
+    try:
+        is_text = os.path.isfile(path) and os.stat(path).st_size <= limits.GUIDANCE_BYTES
+    except OSError:
+        is_text = False
+    is_left_out = is_text and os.access(path, os.R_OK)  # it is imported no more
+    return "removed" if is_left_out or not os.path.lexists(path) else "unreadable"
 
 
 def _judged(
@@ -151,7 +179,7 @@ def _reread(loaded: Mapping[str, Json], rows: tuple[Kind, ...], roots: Roots) ->
             continue
         digest = _digest(path)
         if digest is None:
-            yield Change(path, kind, "removed", CALLS_FOR[kind])
+            yield Change(path, kind, _gone(path), CALLS_FOR[kind])
         elif digest != one["sha256"] or one["changed"] is True:
             yield Change(path, kind, "changed", CALLS_FOR[kind])
 
@@ -178,4 +206,6 @@ def _digest(path: str) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
+_RULE, _SCOPED = "rule", "scoped_rule"
+_LATER = ("skill_body", "imported_rule")  # kinds that were not kept from the beginning
 _RANK = (SUCCESSOR, REREAD, NOTHING)
