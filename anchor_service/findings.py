@@ -41,5 +41,5 @@ def find(
         found += [
             one for checked in report.savepoints for one in checked.witnesses["chain"].findings
         ]
-    faults = [one for one in dict.fromkeys(found) if one.verdict in _FAULTS]
+    faults = [one for one in dict.fromkeys(found) if one.verdict in _FAULTS and not one.behind]
     return tuple(map(items.judged, faults))

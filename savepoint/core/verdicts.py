@@ -58,6 +58,7 @@ class Finding(NamedTuple):
     verdict: Verdict  # of a witness in which nothing worse was found
     unsupported: bool = False  # skipped because a newer version wrote it
     hint: str = ""  # what to do, where that is more than the verdict's own hint
+    behind: bool = False  # skipped because it was left at the remote when the store was fetched
 
     def to_json(self) -> Json:
         """As in `verify --json`."""
@@ -89,6 +90,11 @@ def rolled_back(rule: str, detail: str) -> Finding:
 def unchecked(rule: str, detail: str, *, unsupported: bool = False, hint: str = "") -> Finding:
     """Nobody could look; nothing is known to be wrong."""
     return Finding(rule, "skipped", detail, Verdict.UNVERIFIABLE, unsupported, hint)
+
+
+def behind(rule: str, detail: str, *, hint: str = "") -> Finding:
+    """It was never here: a store that was fetched has a border. No proof of it, and no damage."""
+    return unchecked(rule, detail, hint=hint)._replace(behind=True)
 
 
 def absent(rule: str, where: str, lack: Lack) -> Finding:

@@ -44,7 +44,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint.core import accounts, deployed, entry, spelling
+from savepoint.core import accounts, deployed, entry, spelling, verify_git
 from savepoint.core.errors import MalformedError, SavepointError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Finding, Verdict, passed, rolled_back, tampered, unchecked
@@ -414,8 +414,7 @@ def _commit(
     if one.hash in commits.behind:
         return passed("VERIFY-25", f"commit {named} has record {one.seq} behind it")
     if commits.has_border:
-        detail = f"record {one.seq} lies behind the border of the history here"
-        return unchecked("VERIFY-25", detail)
+        return verify_git.behind("VERIFY-25", one)
     return tampered("VERIFY-25", f"commit {named} does not come from that of record {one.seq}")
 
 

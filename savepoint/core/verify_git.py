@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint.core import verdicts
 from savepoint.core.errors import (
     CommitError,
     DiskError,
@@ -128,7 +129,7 @@ def newer(seq: int, where: str) -> Finding:
 
 def behind(rule: str, one: Record) -> Finding:
     """A savepoint of which only the record was fetched."""
-    return unchecked(rule, f"record {one.seq} lies behind the border of the history here")
+    return verdicts.behind(rule, f"record {one.seq} lies behind the border of the history here")
 
 
 def kept(failure: SavepointError | None, remote: str) -> Finding:

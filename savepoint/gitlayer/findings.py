@@ -41,7 +41,7 @@ def find(repo: Repository, store: Store, instances: Iterable[str]) -> Found:
     for paths in every:
         one = check.instance(repo, paths, identities)
         commits += len(one.steps)
-        faults += [fault.finding for fault in one.faults]
+        faults += [fault.finding for fault in one.faults if not fault.finding.behind]
     if not identities:
         faults = [one for one in faults if not _is_of_content(one)]
         missing = "there is no age identity: what is encrypted in git was not opened"

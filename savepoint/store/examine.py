@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits, verify_index, verify_stored
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import CheckedSavepoint, Finding, Lack, Report, Witness, unchecked
+from savepoint.core.verdicts import (
+    CheckedSavepoint,
+    Finding,
+    Lack,
+    Report,
+    Witness,
+    behind,
+    unchecked,
+)
 from savepoint.core.verify_index import Index, Names
 from savepoint.store import border, evidence
 
@@ -92,8 +100,8 @@ class Examination:
         """VERIFY-5. What lies behind the border of a fetched history was never here."""
         if data == Lack(evidence.MISSING) and one.seq < self._border:
             detail = f"{where} was not fetched: it lies behind the border of the history here"
-            hint = f"`savepoint resurrect {one.seq}` fetches it"
-            return unchecked("VERIFY-5", detail, hint=hint)
+            hint = f"`savepoint resurrect {one.seq} --instance {self._paths.slug}` fetches it"
+            return behind("VERIFY-5", detail, hint=hint)
         return verify_stored.snapshot_file(one, data, where)
 
     def _conclude(self, one: _Examined) -> CheckedSavepoint:
@@ -102,9 +110,10 @@ class Examination:
             found += self._packs.findings(one.contents, one.where)
         done = {finding.rule for finding in found}
         changed = any(finding.result == "fail" for finding in found)
+        skip = behind if any(finding.behind for finding in found) else unchecked
         why = "is not what was signed" if changed else "was not looked at"
         found += [
-            unchecked(rule, f"{one.where} {why}, so it is not followed")
+            skip(rule, f"{one.where} {why}, so it is not followed")
             for rule in (*verify_index.INDEX_RULES, *verify_stored.STORED_RULES)
             if rule not in done
         ]

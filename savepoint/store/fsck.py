@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import verdicts, verify_index, verify_stored
+from savepoint.core import spelling, verdicts, verify_index, verify_stored
 from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
 from savepoint.store import evidence, housekeeping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint.core.strict_json import Json
-    from savepoint.core.verdicts import Lack, Report
+    from savepoint.core.verdicts import CheckedSavepoint, Lack, Report
     from savepoint.core.verify_index import Seen
     from savepoint.store.contents import Progress
     from savepoint.store.layout import Store
@@ -77,7 +77,7 @@ def fsck(store: Store, now: float, progress: Progress | None = None) -> Checked:
     begun = {slug: one for slug, one in every.items() if _has_begun(one, heads[slug], seen)}
     reports = {slug: one.report() for slug, one in begun.items()}
     indexes = {slug: one.index for slug, one in begun.items()}
-    items = [item for report in reports.values() for item in _judged(report)]
+    items = [item for slug, report in reports.items() for item in _judged(slug, report)]
     items += [note(f"instances/{slug} was being made") for slug in every if slug not in begun]
     items += _orphans(store, seen, begun, packs)
     items += housekeeping.items(store, seen, indexes, now)
@@ -98,15 +98,32 @@ def _has_begun(one: Examination, head: Seen | Lack | None, seen: Survey) -> bool
     return bool(one.index.records) or head is not None or saved
 
 
-def _judged(report: Report) -> list[Item]:
-    """Each fault once, however many savepoints it touches."""
+def _judged(slug: str, report: Report) -> list[Item]:
+    """Each fault once, however many savepoints it touches. What lies behind the border of a history
+    that was fetched was never here to be damaged.
+    """
     found = [one for one in report.chain.findings if one.result != "pass"]
+    behind = [one for one in report.savepoints if _is_behind(one)]
     for savepoint in report.savepoints:
         local = savepoint.witnesses["local"].findings
         own = [one for one in local if one.rule not in verify_index.INDEX_RULES]
         worst = verdicts.worst(one.verdict for one in own)  # what follows from it is no news
-        found += [one for one in own if one.result != "pass" and one.verdict is worst]
-    return list(dict.fromkeys(map(judged, found)))
+        faults = [one for one in own if one.result != "pass" and one.verdict is worst]
+        found += [one for one in faults if not one.behind]
+    items = list(dict.fromkeys(map(judged, found)))
+    return [*items, note(_told(slug, behind))] if behind else items
+
+
+def _is_behind(one: CheckedSavepoint) -> bool:
+    return any(finding.behind for finding in one.witnesses["local"].findings)
+
+
+def _told(slug: str, behind: list[CheckedSavepoint]) -> str:
+    count = spelling.counted(len(behind), "savepoint")
+    return (
+        f"instances/{slug}: at the remote alone, before the border of the history that was fetched: "
+        f"{count}; `savepoint resurrect {behind[-1].seq} --instance {slug}` fetches one"
+    )
 
 
 def _orphans(

@@ -246,7 +246,12 @@ def test_an_older_savepoint_is_fetched_when_it_is_asked_for(machine: Machine) ->
     checked = scene("verify", older, "--instance", "Gabriel #215", "--json")
     assert checked.code == 21
     assert checked.json["verdict"] == "UNVERIFIABLE"
-    assert scene("fsck").code in (0, 21)
+    found = scene.good("fsck")
+    assert "no damage in store" in found.text
+    asked = f"`savepoint resurrect {older} --instance gabriel-215-"
+    assert "fetched: 1 savepoint; " in found.text
+    assert asked in found.text
+    assert asked in scene("verify", "--all", "--instance", "Gabriel #215").err
     back = scene.good("resurrect", older, "--instance", "Gabriel #215", "--json").json
     assert back["savepoint"]["seq"] == first["seq"]
     assert messages(restored(back)) == messages(machine.saved)
