@@ -121,8 +121,8 @@ def _is_behind(one: CheckedSavepoint) -> bool:
 def _told(slug: str, behind: list[CheckedSavepoint]) -> str:
     count = spelling.counted(len(behind), "savepoint")
     return (
-        f"instances/{slug}: at the remote alone, before the border of the history that was fetched: "
-        f"{count}; `savepoint resurrect {behind[-1].seq} --instance {slug}` fetches one"
+        f"instances/{slug}: at the remote alone, before the border of the history that was "
+        f"fetched: {count}; `savepoint resurrect {behind[-1].seq} --instance {slug}` fetches one"
     )
 
 
