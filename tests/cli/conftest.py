@@ -9,6 +9,7 @@ import pytest
 
 from savepoint.store import backup
 from tests.cli.scene import WORD, Scene
+from tests.gitlayer.remotes import Bare
 from tests.store import scrypt_age
 
 if TYPE_CHECKING:
@@ -84,3 +85,9 @@ def anchored(cli: Scene) -> Scene:
     cli.good("config", "ledger", "embedded")
     cli.good("sync")
     return cli
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> None:
+    """Beside the project."""
+    Bare.new(tmp_path / "remote.git")
