@@ -155,13 +155,15 @@ def _save(
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}
-    if found.conversation.stored is None and _is_repeated(history, draft):
+    has_stamps = found.conversation.stored is not None or request.even_if_unchanged
+    if not has_stamps and _is_repeated(history, draft):
         return None
     git_step = _GitStep(history.paths, request, packs.written, history.blobs())
     try:
         seed = keyring.authority(history.paths)
     except KeyFileError as failure:
-        pending.stage(store, key, request.now, draft.to_bytes())
+        if not _is_drafted(store, key, draft):
+            pending.stage(store, key, request.now, draft.to_bytes())
         _note(request, failure.message).save(store, key)
         raise
     done = acknowledge(history.paths, seed, draft, request.deadline, git_step)
@@ -189,6 +191,19 @@ def _is_repeated(history: History, draft: Draft) -> bool:
 
     own = history.own
     return own is not None and repeated.is_repeated(history.paths, own, draft.document)
+
+
+def _is_drafted(store: Store, key: str, draft: Draft) -> bool:
+    """Does the session's newest draft hold that state? Each fire without a key would add one."""
+    from savepoint.capture import repeated
+
+    for path in pending.drafts(store, key)[-1:]:
+        try:
+            last = Draft.parse(read_bounded(path, 2 * limits.SNAPSHOT_BYTES) or b"")
+        except SavepointError:
+            return False
+        return repeated.is_same(last.document, draft.document)
+    return False
 
 
 def _prefix_check(found: Capture) -> str:

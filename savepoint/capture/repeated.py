@@ -1,7 +1,7 @@
-"""Whether a fire without a transcript found what the session's last savepoint holds already.
+"""Whether a fire found what the session's last savepoint, or its last draft, holds already.
 
-Stamps tell that of a session (unchanged.py). Where its transcript cannot be read, each fire would
-make a savepoint; what is left of its state is little, and compared whole.
+Stamps tell that of a session (unchanged.py). Where its transcript, or the key, cannot be read, each
+fire would make another; then the states are compared whole.
 """
 
 from __future__ import annotations
@@ -43,7 +43,12 @@ def is_repeated(paths: InstancePaths, last: Session, document: dict[str, Json]) 
         before = snapshot.parse(read_bounded(path, limits.SNAPSHOT_BYTES) or b"").document
     except SavepointError:
         return False
-    return _state(before) == _state(document)
+    return is_same(before, document)
+
+
+def is_same(one: dict[str, Json], other: dict[str, Json]) -> bool:
+    """Do two documents hold the same state?"""
+    return _state(one) == _state(other)
 
 
 def _state(document: dict[str, Json]) -> dict[str, Json]:

@@ -92,6 +92,25 @@ def test_without_a_transcript_there_is_one_savepoint_a_state(scene: Scene, path:
     assert scene.damage() == []
 
 
+def test_without_a_key_there_is_one_draft_a_state(scene: Scene) -> None:
+    """Each fire kept one more, and each became a savepoint when the key was back."""
+    key, away = Path(scene.paths.authority), scene.folder / "away"
+    key.rename(away)
+    for event in ("PreCompact", "PreCompact", "Stop", "SessionEnd"):
+        assert scene.fire(event=event).is_quiet
+    assert len([name for name in scene.pending() if name.endswith(".draft")]) == 1
+    scene.say(1)
+    assert scene.fire().is_quiet
+    assert len([name for name in scene.pending() if name.endswith(".draft")]) == 2
+    away.rename(key)
+    scene.say(1)
+    assert scene.fire().is_quiet
+    assert len(scene.saves()) == 3
+    assert scene.conversation() == scene.transcript().read_bytes()
+    assert scene.pending() == []
+    assert scene.damage() == []
+
+
 @pytest.mark.parametrize("other", ["passwd", "a session of another", "a folder"])
 def test_a_file_without_a_record_of_the_session_is_not_its_transcript(
     scene: Scene, other: str
