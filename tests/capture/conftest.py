@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from savepoint.core import limits
+from tests.capture.gitrepo import Repo
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that looks at what git says waits for it; what the limit does has tests of its own."""
     monkeypatch.setattr(limits, "CHANGES_SECONDS", 20.0)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo.with_commit(tmp_path / "p")
