@@ -13,6 +13,7 @@ import pyrage  # type: ignore[import-untyped]  # it ships no types
 from savepoint.core import snapshot
 from savepoint.gitlayer import commit as gitlayer
 from savepoint.gitlayer.plan import New
+from savepoint.gitlayer.repository import Repository
 from savepoint.store import agekeys
 from savepoint.store.locks import Lock
 from tests.verify import builder
@@ -228,3 +229,8 @@ def shim(folder: Path, script: str) -> dict[str, str]:
     program.write_text(f"#!/bin/sh\nREAL={real}\n{script}\n", encoding="utf-8")
     program.chmod(0o755)
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def repo_of(layer: Layer, **env: str) -> Repository:
+    store = layer.paths.store
+    return Repository.of(store, {**os.environ, **env}, time.monotonic() + SECONDS)
