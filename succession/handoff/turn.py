@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from savepoint.capture.agents import claude_facts, claude_lines
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
+from succession.handoff import shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint.capture.agents.claude_facts import Record
 
-_OWN = re.compile(r"\bsavepoint\S*\s+handoff\b")
-_NOT_ASKED = ("<local-command-", "[Request interrupted by user")
+NOT_ASKED = ("<local-command-", "[Request interrupted by user")
 _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 _SHOWN = 120  # characters of a message or call in evidence
 
@@ -93,7 +93,7 @@ class Turn:
 
     def __init__(self) -> None:
         self._waits: Reason | None = None  # for an answer of the agent
-        self._calls: dict[str, tuple[str, str, int]] = {}  # open: name, command line, offset
+        self.calls: dict[str, tuple[str, str, int]] = {}  # open: name, command line, offset
         self._queue: list[Reason] = []  # messages that the user typed meanwhile
         self.running: dict[str, Reason] = {}  # sent to the background, by id
 
@@ -104,7 +104,7 @@ class Turn:
             self._take_queued(offset, record)
         self._take_running(offset, record)
         if claude_facts.is_boundary(record):
-            self._calls.clear()  # what a compaction cut off gets no result any more
+            self.calls.clear()  # what a compaction cut off gets no result any more
         if not is_spoken(record):
             return
         told = blocks(record)
@@ -115,8 +115,8 @@ class Turn:
 
     def reasons(self) -> list[Reason]:
         """Why it is in the middle of something; empty: it is the user's turn, and nothing runs."""
-        calls = dict(self._calls)
-        own = [one for one, (_, command, _) in calls.items() if _OWN.search(command)]
+        calls = dict(self.calls)
+        own = [one for one, (_, command, _) in calls.items() if _is_own(command)]
         if own:
             del calls[own[-1]]  # this very command; and the message that asked for it is answered
         found = [self._waits] if self._waits else []
@@ -132,20 +132,20 @@ class Turn:
         if told.texts or told.calls:
             self._waits = None
         for identity, name, command in told.calls:
-            self._calls[identity] = (name, command, offset)
+            self.calls[identity] = (name, command, offset)
 
     def _ask(self, offset: int, told: Blocks) -> None:
         for identity in told.results:
-            self._calls.pop(identity, None)
+            self.calls.pop(identity, None)
             self._waits = Reason("mid-turn", f"nothing followed the result of {identity}", offset)
         text = "\n".join(told.texts).strip()
-        if text.startswith(_NOT_ASKED):
+        if text.startswith(NOT_ASKED):
             self._waits = None
             if not text.startswith("<"):
-                self._calls.clear()  # what was interrupted gets no result any more
+                self.calls.clear()  # what was interrupted gets no result any more
         elif text:
             if not told.results:
-                self._calls.clear()  # of an earlier turn, whose answers were lost
+                self.calls.clear()  # of an earlier turn, whose answers were lost
             why = f"the user's message has no answer: {shown(text)}"
             self._waits = Reason("mid-turn", why, offset)
 
@@ -175,6 +175,11 @@ class Turn:
         for text in blocks(record).texts if claude_facts.kind_of(record) == "user" else []:
             for identity in re.findall(r"<task-id>([^<]+)</task-id>", text):
                 self.running.pop(identity, None)
+
+
+def _is_own(command: str) -> bool:
+    """Is it one of ours about threads, and nothing else? What else it ran would be cut off."""
+    return {"handoff"} == set(shell.subcommands(command) or ())
 
 
 def is_ended(status: object) -> bool:
