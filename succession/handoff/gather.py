@@ -6,6 +6,7 @@ says is told with the offset of the line that says it.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import time
@@ -17,6 +18,7 @@ from savepoint.core import limits
 from savepoint.core.errors import DiskError
 from savepoint.core.handoff_log import Draft
 from savepoint.core.named import NamedTuple
+from savepoint.core.strict_json import dump
 from savepoint.store import savepoints
 from savepoint.store.worktree import current_worktree
 from succession.handoff import turn
@@ -43,7 +45,9 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 class Found(NamedTuple):
-    """A candidate before it has an id. `key` makes the same thing the same one next time."""
+    """A candidate before it has an id. `key` makes the same thing the same one next time, and what
+    came since another: an answer to the one is none to the other.
+    """
 
     what: str  # of handoff_log.CANDIDATES
     text: str
@@ -69,7 +73,9 @@ def of_conversation(data: bytes) -> list[Found]:
     for offset, record in turn.lines(data):
         reading.take(offset, record)
     found = [one for kind in reading.found() for one in _bounded(kind)]
-    return list({(one.what, one.key): one for one in found}.values())
+    return list(
+        {(one.what, one.text if one.what == "todo" else one.key): one for one in found}.values()
+    )
 
 
 def of_running(kept: tuple[list[str], list[str]] | None) -> list[Found]:
@@ -124,13 +130,25 @@ def cut(text: str) -> str:
     return data.decode("utf-8", "ignore") or "(empty)"
 
 
+class _Task(NamedTuple):
+    subject: str
+    status: str
+    offset: int  # of what was told last
+    since: int  # offset of what opened it
+
+    @property
+    def is_open(self) -> bool:
+        return self.status not in claude_facts.CLOSED
+
+
 class _Reading:
     """Follows a transcript from its start."""
 
     def __init__(self) -> None:
-        self._todos: tuple[int, list[object]] = (0, [])
-        self._tasks: dict[str, tuple[str, str, int]] = {}  # subject, status, offset
-        self._pulls: dict[str, int] = {}
+        self._todos: dict[str, tuple[int, int]] = {}  # open: offset, and of the one that opened it
+        self._tasks: dict[str, _Task] = {}
+        self._pulls: dict[str, tuple[int, int]] = {}  # offset, and of the message before it
+        self._message = 0  # offset of the user's last one
         self._turns: list[list[tuple[int, str]]] = [[]]  # the agent's texts since each message
         self._turn = turn.Turn()
 
@@ -138,46 +156,50 @@ class _Reading:
         self._turn.take(offset, record)
         listed = claude_facts.todo_list(record)
         if listed is not None:
-            self._todos = (offset, listed)
+            texts = filter(None, map(claude_facts.open_todo, listed))
+            self._todos = {text: (offset, self._todos.get(text, (0, offset))[1]) for text in texts}
         self._take_tasks(offset, record)
         if record.get("type") == "pr-link" and isinstance(record.get("prUrl"), str):
-            self._pulls[str(record["prUrl"])] = offset
+            self._pulls[str(record["prUrl"])] = (offset, self._message)
         if turn.is_spoken(record):
             self._take_spoken(offset, record)
 
     def found(self) -> Iterator[Iterator[Found]]:
         """One iterator a kind."""
-        offset, listed = self._todos
-        todos = filter(None, map(claude_facts.open_todo, listed))
-        yield (Found("todo", text, offset, text) for text in todos)
+        todos = self._todos.items()
+        yield (Found("todo", text, at, f"{since} {text}") for text, (at, since) in todos)
         yield (
-            Found("todo", subject, at, subject)
-            for subject, status, at in self._tasks.values()
-            if status not in claude_facts.CLOSED
+            Found("todo", one.subject, one.offset, f"{one.since} {one.subject}")
+            for one in self._tasks.values()
+            if one.is_open
         )
         yield self._asked()
-        yield (Found("pull_request", url, at, url) for url, at in self._pulls.items())
+        pulls = self._pulls.items()
+        yield (Found("pull_request", url, at, f"{told} {url}") for url, (at, told) in pulls)
         running = self._turn.running.items()
         yield (Found("task", one.evidence, one.offset, name) for name, one in running)
 
     def _take_tasks(self, offset: int, record: Record) -> None:
         told, complete = claude_facts.tasks(record)
+        known = self._tasks
         if complete:
             self._tasks = {}
         for task in told:
-            subject, status, _ = self._tasks.get(task.id, ("", "pending", 0))
-            subject = task.subject or subject
+            before = known.get(task.id, _Task("", "pending", offset, offset))
+            subject, status = task.subject or before.subject, task.status or before.status
+            since = before.since if before.is_open else offset
             if subject:
-                self._tasks[task.id] = (subject, task.status or status, offset)
+                self._tasks[task.id] = _Task(subject, status, offset, since)
 
     def _take_spoken(self, offset: int, record: Record) -> None:
         texts = turn.blocks(record).texts
         for text in texts:
             for url in _PULL.findall(text):
-                self._pulls[url] = offset
+                self._pulls[url] = (offset, self._message)
         if claude_facts.kind_of(record) == "assistant":
             self._turns[-1] += [(offset, text) for text in texts]
         elif texts:
+            self._message = offset
             self._turns.append([])
             del self._turns[: -limits.HANDOFF_TURNS]
 
@@ -196,13 +218,42 @@ class _Reading:
 
 
 def _changes(store: Store, document: dict[str, Json]) -> Iterator[Found]:
-    """What is in no commit. A path that is no text is told by its escapes."""
-    for part, word in (("files", ""), ("deleted", "deleted: ")):
-        listed = savepoints.listed(store, document, ("git_state", "changes", part))
-        for one in listed if isinstance(listed, list) else []:
-            path = one["path"] if isinstance(one, dict) and "path" in one else one
-            text = word + (path if isinstance(path, str) else str(path))
-            yield Found("uncommitted", text, None, text)
+    """What is in no commit. What is known of a path is its content: staged or not, it is the same;
+    where it was deleted, the commit that has it.
+    """
+    known: dict[str, set[str]] = {}
+    for one in _listed(store, document, "files"):
+        if isinstance(one, dict):
+            known.setdefault(_path(one["path"]), set()).add(_content(one))
+    for path, contents in known.items():
+        yield Found("uncommitted", path, None, " ".join([path, *sorted(contents)]))
+    git = document["git_state"]
+    commit = git["current_commit"] if isinstance(git, dict) else None
+    for one in _listed(store, document, "deleted"):
+        text = f"deleted: {_path(one)}"
+        yield Found("uncommitted", text, None, f"{text} {commit}")
+
+
+def _listed(store: Store, document: dict[str, Json], part: str) -> list[Json]:
+    listed = savepoints.listed(store, document, ("git_state", "changes", part))
+    return listed if isinstance(listed, list) else []
+
+
+def _path(path: Json) -> str:
+    """Of a path that is no text, its escapes."""
+    if isinstance(path, dict):
+        return base64.b64decode(str(path["b64"])).decode("utf-8", "backslashreplace")
+    return str(path)
+
+
+def _content(change: dict[str, Json]) -> str:
+    segments = change["segments"]
+    listed = (
+        [one["sha256"] for one in segments if isinstance(one, dict)]
+        if isinstance(segments, list)
+        else []
+    )
+    return hashlib.sha256(dump([change["mode"], *listed])).hexdigest()
 
 
 def _unpushed(
@@ -231,13 +282,13 @@ def _unpushed(
 
 def _bounded(found: Iterable[Found]) -> Iterator[Found]:
     """No more than HANDOFF_CANDIDATES; those that are left out are one that counts them."""
+    left, rest = 0, hashlib.sha256()
     for number, one in enumerate(found):
         if number < limits.HANDOFF_CANDIDATES:
             yield one
             continue
-        more = number + 1
-        for more, _ in enumerate(found, number + 2):  # noqa: B007  # counted
-            pass
-        left = more - limits.HANDOFF_CANDIDATES
-        yield Found(one.what, f"and {left} more", None, f"more {left}")
-        return
+        left += 1
+        rest.update(one.key.encode("utf-8", "surrogatepass") + b"\0")
+        what = one.what
+    if left:
+        yield Found(what, f"and {left} more", None, f"more {rest.hexdigest()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.core import limits
+from savepoint.core.segments import Segment
 from succession.handoff import gather
 from succession.handoff.gather import Found
 from tests.handoff.threads import Threads, agent, result, user
@@ -120,12 +122,18 @@ def test_changes_are_those_of_the_savepoint(threads: Threads) -> None:
     ]
     assert told == [
         ("uncommitted", "a.py", None),
-        ("uncommitted", "{'b64': '/w=='}", None),
+        ("uncommitted", "\\xff", None),
         ("uncommitted", "deleted: b.py", None),
     ]
 
 
-def _document(threads: Threads, files: list[Json], deleted: list[Json]) -> dict[str, Json]:
+def _document(
+    threads: Threads,
+    files: list[Json],
+    deleted: list[Json],
+    changes: list[Json] | None = None,
+    commit: str | None = None,
+) -> dict[str, Json]:
     from savepoint.store import savepoints
 
     document = dict(savepoints.open_snapshot(threads.built.paths, threads.savepoint).document)
@@ -135,8 +143,13 @@ def _document(threads: Threads, files: list[Json], deleted: list[Json]) -> dict[
         {"path": path, "kind": "untracked", "mode": "100644", "bytes": 0, "segments": []}
         for path in files
     ]
-    changes: Json = {"files": listed, "deleted": deleted, "excluded": [], "omitted": None}
-    document["git_state"] = {**git, "changes": changes}
+    found: Json = {
+        "files": changes or listed,
+        "deleted": deleted,
+        "excluded": [],
+        "omitted": None,
+    }
+    document["git_state"] = {**git, "current_commit": commit, "changes": found}
     return document
 
 
@@ -187,6 +200,71 @@ def test_the_same_thing_is_the_same_candidate_next_time(threads: Threads) -> Non
     threads.add("dismiss", thread, candidate=first, reason="no")
     assert threads.gather(thread, [one._replace(offset=99)]) == []
     assert len(threads.gather(thread, [Found("todo", "b", 3, "b")])) == 1
+
+
+def keys(*lines: bytes) -> list[str]:
+    return [one.key for one in gather.of_conversation(b"".join(lines))]
+
+
+def task(status: str) -> bytes:
+    change = {"taskId": "1", "statusChange": {"to": status}}
+    return result("2", toolUseResult=change)
+
+
+LISTED = agent(todos(("a", "pending")))
+MADE = result("1", toolUseResult={"task": {"id": "1", "subject": "a"}})
+SEEN = agent("See https://github.com/o/r/pull/7.")
+
+
+@pytest.mark.parametrize(
+    ("first", "same", "anew"),
+    [
+        ([LISTED], [agent(todos(("a", "in_progress"), ("b", "completed")))], [DONE, LISTED])
+        for DONE in (agent(todos(("a", "completed"))), agent(todos()))
+    ]
+    + [
+        ([MADE], [task("in_progress")], [task("completed"), task("pending")]),
+        ([SEEN], [SEEN], [user("reopened"), SEEN]),
+    ],
+)
+def test_what_is_owed_anew_is_another_candidate(
+    first: list[bytes], same: list[bytes], anew: list[bytes]
+) -> None:
+    """It was dismissed as done; what came after that was never asked about."""
+    (before,) = keys(*first)
+    assert keys(*first, *same) == [before]
+    assert keys(*first, *anew) not in ([], [before])
+
+
+def _changed(threads: Threads, **more: Json) -> list[str]:
+    document = _document(threads, **{"files": [], "deleted": [], **more})  # type: ignore[arg-type]
+    return [one.key for one in gather.of_savepoint(threads.store, document)]
+
+
+def test_a_file_that_was_changed_anew_is_another_candidate(threads: Threads) -> None:
+    def one(content: str, kind: str = "working") -> Json:
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        segment = Segment(digest, 1, 0, "a" * 64, 24, 9).to_json()
+        return {"path": "a", "kind": kind, "mode": "100644", "bytes": 1, "segments": [segment]}
+
+    (first,) = _changed(threads, changes=[one("1")])
+    assert _changed(threads, changes=[one("1", "staged")]) == [first]
+    assert _changed(threads, changes=[one("1", "staged"), one("1")]) == [first]
+    assert _changed(threads, changes=[one("2")]) != [first]
+    assert _changed(threads, changes=[one("1", "staged"), one("2")]) != [first]
+
+
+def test_a_file_that_was_deleted_anew_is_another_candidate(threads: Threads) -> None:
+    (first,) = _changed(threads, deleted=["a"], commit="1" * 40)
+    assert _changed(threads, deleted=["a"], commit="1" * 40) == [first]
+    assert _changed(threads, deleted=["a"], commit="2" * 40) != [first]
+
+
+def test_others_that_are_left_out_are_another_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HANDOFF_CANDIDATES", 1)
+    first, other = ([("a", "pending"), (name, "pending")] for name in "bc")
+    assert keys(agent(todos(*first))) != keys(agent(todos(*other)))
+    assert keys(agent(todos(*first))) == keys(agent(todos(*first)))
 
 
 def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
