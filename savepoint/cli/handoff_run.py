@@ -18,7 +18,7 @@ from savepoint.resurrect.admission import Admission
 from savepoint.store import savepoints
 from savepoint.store.layout import session_key
 from succession.handoff import accept as accepting
-from succession.handoff import boundary, log, running
+from succession.handoff import boundary, cover, log, running
 from succession.handoff import create as creating
 from succession.handoff import gather as gathering
 from succession.handoff import go as going
@@ -53,6 +53,11 @@ class Stood(NamedTuple):
     paths: InstancePaths
     standing: Standing
     pending: list[str]  # witnesses that wait for a push or an entry
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """What the savepoint holds. Raises TamperedError, MalformedError, DiskError."""
+        return savepoints.open_snapshot(self.paths, self.standing.record).document
 
     @property
     def author(self) -> Author:
@@ -103,7 +108,10 @@ def create(
         creating.refuse_unless_open(held.ledger, held.ledger.threads[own.id])
         _draw(at, held, own, stood)
         own = held.ledger.threads[own.id]
-        reasons = boundary.in_flight(at.store, own, transcript, until)
+        reasons = [
+            *boundary.in_flight(at.store, own, transcript, until),
+            *cover.reasons(at.store, stood.document, transcript),
+        ]
         now = int(time.time())
         made = creating.create(held, stood.author, now, own, stood.standing, reasons)
         heir = held.ledger.threads[made.receipt.successor]
@@ -265,7 +273,7 @@ def _verified(
 def _draw(at: place.Place, held: log.Log, own: Thread, stood: Stood) -> None:
     """Candidates of that savepoint, of what runs and of the branches, as far as they are new."""
     one = stood.standing.record
-    document = savepoints.open_snapshot(stood.paths, one).document
+    document = stood.document
     env = surroundings.for_children(os.environ)
     found = [
         *gathering.of_savepoint(at.store, document),

@@ -64,7 +64,7 @@ def _of_session(store: Store, thread: Thread, transcript: str | None) -> list[Re
     if transcript is None:
         why = f"the transcript of session {thread.session} is not there"
         return [Reason("not known", why), *running.reasons(store, thread.session)]
-    data, base = _end(transcript)
+    data, base = end_of(transcript)
     return [*turn.open_turn(data, base), *running.reasons(store, thread.session)]
 
 
@@ -81,8 +81,8 @@ def _of_actions(thread: Thread) -> list[Reason]:
     return found
 
 
-def _end(path: str) -> tuple[bytes, int]:
-    """The end of a transcript from the start of a line on, and its offset."""
+def end_of(path: str) -> tuple[bytes, int]:
+    """The end of a transcript from the start of a line on, and its offset. Raises DiskError."""
     try:
         fd = open_regular(path)
     except OSError as failure:
