@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.gitlayer.layer import Layer
+from tests.gitlayer.remotes import Pushing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,3 +25,8 @@ def no_children_left() -> Iterator[None]:
     yield
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.fixture
+def it(tmp_path: Path) -> Pushing:
+    return Pushing.new(tmp_path)
