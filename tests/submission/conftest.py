@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.scene import Scene
 from tests.submission.scene import Anchoring
 
 if TYPE_CHECKING:
@@ -18,4 +19,18 @@ def it(tmp_path: Path) -> Anchoring:
     made = Anchoring(tmp_path)
     made.save()
     made.save()
+    return made
+
+
+@pytest.fixture
+def cli(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> Scene:
+    """A store that anchors on the embedded ledger; no worker starts by itself."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+    (tmp_path / "project").mkdir()
+    made = Scene(tmp_path / "project", capsysbinary)
+    made.anchors = True
+    made.good("init", "--instance", "Gabriel #215")
+    made.say("hello", "world")
     return made

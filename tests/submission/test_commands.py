@@ -1,4 +1,4 @@
-"""Anchoring from the command line: what it shows, what the owner chooses, a key that is retired."""
+"""Anchoring from the command line: what it shows, and what the owner chooses."""
 
 from __future__ import annotations
 
@@ -14,42 +14,13 @@ import pytest
 from anchor_service import queue
 from savepoint.cli import ledger_config, precompact, shapes
 from savepoint.core import errors, spelling
-from savepoint.store import config, durable, keyring, trusted
-from savepoint.store import index as records
-from tests.cli.scene import Scene
+from savepoint.store import config, durable, keyring
 from tests.work import scene as work
 
 if TYPE_CHECKING:
-    from savepoint.store.layout import InstancePaths
+    from tests.cli.scene import Scene
 
 _PROGRAM = "EYGXmrH71MqjV4KpxovBYBQzPkAK5hVG93bPJKneqXCf"
-
-
-@pytest.fixture
-def cli(
-    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> Scene:
-    """A store that anchors on the embedded ledger; no worker starts by itself."""
-    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
-    (tmp_path / "project").mkdir()
-    made = Scene(tmp_path / "project", capsysbinary)
-    made.anchors = True
-    made.good("init", "--instance", "Gabriel #215")
-    made.say("hello", "world")
-    return made
-
-
-def current(cli: Scene) -> InstancePaths:
-    store = cli.paths.store if len(_slugs(cli)) == 1 else _store(cli)
-    return store.instance(config.load(store).instance)
-
-
-def _store(cli: Scene):  # type: ignore[no-untyped-def]  # noqa: ANN202  # as `paths.store`
-    return cli.home.store(os.listdir(cli.home.stores)[0])
-
-
-def _slugs(cli: Scene) -> list[str]:
-    return os.listdir(Path(_store(cli).path, "instances"))
 
 
 def test_a_new_store_anchors_on_its_embedded_ledger(cli: Scene) -> None:
@@ -367,118 +338,3 @@ def test_the_worker_imports_no_ledger_before_a_job_is_due(cli: Scene) -> None:
         [sys.executable, "-c", program], env=env, check=True, capture_output=True, timeout=180
     )
     assert ran.stdout == b"[]\n"
-
-
-def test_a_key_is_retired(cli: Scene) -> None:
-    cli.created()
-    cli.good("sync")
-    old = cli.paths
-    old_root = keyring.root_seed(old.store)
-    told = cli.good("keys", "retire", "--json").json
-    assert (told["instance"], told["retired"]["seq"]) == ("Gabriel #216", 3)
-    assert Path(told["root"]).read_bytes() == old_root != keyring.root_seed(old.store)
-    assert os.path.basename(told["root"]) == "root.1.seed"
-    assert records.is_retired(old)
-    cli.good("sync", "--wait")
-    row = queue.rows(old.store, old.slug)[-1]
-    assert (row.kind, row.record_seq, row.state) == (3, 3, "VERIFIED")
-    status = cli.good("ledger", "status", "--instance", old.slug, "--json").json
-    assert (status["entry"]["kind"], status["entry"]["retired"]) == ("RETIRE", True)
-    assert cli.good("verify", "--instance", old.slug, "--json").json["verdict"] == "VERIFIED"
-
-
-def test_a_session_goes_on_under_the_next_number(cli: Scene) -> None:
-    first = cli.created()
-    cli.good("sync")
-    cli.good("keys", "retire")
-    cli.say("more")
-    made = cli.created()
-    assert (made["instance"], made["seq"], made["session_id"]) == (
-        "Gabriel #216",
-        2,
-        first["session_id"],
-    )
-    assert made["from"]["signer"] == first["signer"]
-    cli.good("sync", "--wait")
-    assert cli.good("verify", "--json").json["verdict"] == "VERIFIED"
-    again = cli.good("show", "--only", "conversation").out
-    assert again == cli.transcript.read_bytes()
-    cli.good("fsck")
-
-
-def test_a_retired_key_needs_a_new_backup(cli: Scene, tmp_path: Path) -> None:
-    word = tmp_path / "word"
-    word.write_text("a long passphrase\n")
-    word.chmod(0o600)
-    cli.good("keys", "backup", "-o", str(tmp_path / "1.age"), "--passphrase-file", str(word))
-    assert cli.good("status", "--json").json["keys_backed_up"]
-    cli.good("keys", "retire")
-    assert not cli.good("status", "--json").json["keys_backed_up"]
-    made = cli.good(
-        *("keys", "backup", "-o", str(tmp_path / "2.age"), "--passphrase-file", str(word)),
-        "--json",
-    ).json
-    assert (len(made["instances"]), made["left_out"]) == (2, [])
-
-
-def test_a_key_is_retired_twice(cli: Scene) -> None:
-    cli.created()
-    for number in (216, 217):
-        assert cli.good("keys", "retire", "--json").json["instance"] == f"Gabriel #{number}"
-    names = sorted(keyring.root_seeds(current(cli).store))
-    assert names == ["root.1.seed", "root.2.seed", "root.seed"]
-    cli.good("fsck")
-
-
-@pytest.mark.parametrize("step", ["replace", "append", "give_birth"])
-def test_a_retirement_that_died_is_finished_by_the_next(
-    cli: Scene, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cli.created()
-    old = cli.paths
-    places = {
-        "replace": "savepoint.store.durable.replace",
-        "append": "savepoint.store.retirement.index.append",
-        "give_birth": "savepoint.store.retirement.birth.give_birth",
-    }
-
-    def die(*_: object, **__: object) -> None:
-        raise errors.DiskError("no space left")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(places[step], die)
-        assert cli("keys", "retire").code == 40
-    told = cli.good("keys", "retire", "--json").json
-    assert told["instance"] == "Gabriel #216"
-    assert os.path.basename(told["root"]) == "root.1.seed"
-    assert sorted(keyring.root_seeds(old.store)) == ["root.1.seed", "root.seed"]
-    assert records.is_retired(old)
-    lines = Path(old.index_file).read_bytes().splitlines()
-    assert sum(b'"kind":"retire"' in line for line in lines) == 1
-    os.unlink(old.authority)
-    cli.good("fsck", "--repair")  # derives the old key from the root that gave it
-    assert keyring.authority(old)
-
-
-def test_a_key_that_is_retired_before_its_first_savepoint(cli: Scene) -> None:
-    old = cli.paths
-    cli.good("keys", "retire")
-    ran = cli("sync", "--wait", "--timeout", "20")
-    assert ran.code == 0, ran.err
-    row = queue.rows(old.store, old.slug)[-1]
-    assert (row.kind, row.state) == (3, "VERIFIED")
-
-
-def test_a_foreign_entry_is_no_reason_not_to_retire(cli: Scene) -> None:
-    """That is what the key is retired for."""
-    cli.created()
-    cli.good("sync")
-    head = trusted.load(cli.paths)
-    assert head is not None
-    row = queue.rows(cli.paths.store, cli.paths.slug)[-1]
-    with queue.Queue(cli.paths.store) as box:
-        box.put(row._replace(state=queue.CONFLICT, record="0" * 64, record_seq=3))
-    old = cli.paths
-    cli.good("keys", "retire")
-    cli.good("sync", "--wait")
-    assert queue.rows(old.store, old.slug)[-1].state == "VERIFIED"
