@@ -1,0 +1,27 @@
+"""Fixtures of the store's tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint.store import config, safekeeping
+from savepoint.store.layout import Home
+from tests.store.scene import NOW, Scene
+from tests.verify import builder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    built = builder.new(tmp_path / "home", tmp_path / "project")
+    builder.save(built, b"one\n")
+    store = built.paths.store
+    config.load(store)._replace(remote="/srv/remote.git").save(store)
+    taken = safekeeping.take(store, config.load(store), NOW)
+    assert taken.left_out == ()
+    safekeeping.note_made(store, taken.backup)
+    return Scene(built, taken.backup, Home(str(tmp_path / "empty")))
