@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.core.errors import HandoffError, RolledBackError, TamperedError
+from savepoint.core.errors import DiskError, HandoffError, RolledBackError, TamperedError
 from savepoint.core.handoff_log import Chain, make
 from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.files import read_bounded
@@ -59,11 +59,23 @@ class Log:
         if self._size + len(data) > limits.HANDOFF_LOG_BYTES:
             raise HandoffError(f"{path} is full", hint="")
         durable.append(path, data, size=self._size)
+        try:
+            _raise_trusted(self.store, made[-1])
+        except DiskError as failure:
+            self._take_back(path, failure)
+            raise
         self._size += len(data)
         self.entries += made
         self._next = (made[-1].seq + 1, made[-1].hash)
-        _raise_trusted(self.store, made[-1])
         return made
+
+    def _take_back(self, path: str, failure: DiskError) -> None:
+        """Who is told that it failed runs it again: it must not have been done as well."""
+        try:
+            durable.truncate(path, self._size)
+        except DiskError:
+            done = f"{failure.message}; but the log has what was to be written"
+            raise DiskError(done, hint="`savepoint handoff status` shows it") from failure
 
     @property
     def head(self) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from savepoint.core import handoff_log, keys, limits, spelling
 from savepoint.core.errors import (
+    DiskError,
     HandoffError,
     MalformedError,
     RolledBackError,
@@ -21,6 +22,7 @@ from savepoint.core.errors import (
     UnsupportedFormatError,
 )
 from savepoint.core.handoff_log import Author, Chain, Draft
+from savepoint.store import durable
 from savepoint.store.layout import THREADS
 from succession.handoff import log
 from tests.handoff.threads import NOW, SECOND, Threads
@@ -257,6 +259,34 @@ def test_nothing_is_written_if_one_of_several_is_refused(threads: Threads) -> No
     with pytest.raises(HandoffError), threads.held() as held:
         held.add(threads.author, NOW, [good, Draft("go", thread, {"item": "OFFER-2"})])
     assert threads.file.read_bytes() == before
+
+
+@pytest.mark.parametrize("can_be_undone", [True, False])
+def test_what_is_not_acknowledged_is_taken_back(
+    threads: Threads, monkeypatch: pytest.MonkeyPatch, *, can_be_undone: bool
+) -> None:
+    """On a full disk the line was written, its trusted head was not, and the hint was to run it
+    again: then it was there twice.
+    """
+    thread = threads.open()
+    before = threads.file.read_bytes()
+    head = Path(threads.store.instance(THREADS).trusted)
+    head.unlink()
+    head.mkdir()  # nothing can be put in its place
+    if not can_be_undone:
+        monkeypatch.setattr(durable, "truncate", _failing)
+    with pytest.raises(DiskError) as told:
+        threads.owe(thread)
+    assert (threads.file.read_bytes() == before) == can_be_undone
+    assert ("handoff status" in told.value.hint) == (not can_be_undone)
+    head.rmdir()
+    monkeypatch.undo()
+    threads.owe(thread)
+    assert list(threads.ledger.items) == ["OFFER-1", "OFFER-2"][: 1 if can_be_undone else 2]
+
+
+def _failing(path: str, size: int) -> None:
+    raise DiskError(f"{path}: {size}: no space left")
 
 
 def test_full(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
