@@ -14,6 +14,8 @@ from tests.verify import builder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.verify.builder import Built
+
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
@@ -25,3 +27,14 @@ def scene(tmp_path: Path) -> Scene:
     assert taken.left_out == ()
     safekeeping.note_made(store, taken.backup)
     return Scene(built, taken.backup, Home(str(tmp_path / "empty")))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("template")
+    return builder.store_of(folder / "home", folder / "project", 3)
+
+
+@pytest.fixture
+def built(template: Built, tmp_path: Path) -> Built:
+    return builder.copy(template, tmp_path / "home")
