@@ -322,6 +322,12 @@ def test_only_with_no_process_of_its_own(idle: tuple[Threads, str, Path]) -> Non
     assert _reasons(threads, thread, transcript) == []
 
 
+@pytest.mark.parametrize("pid", [2**31, 2**63, 10**21])
+def test_a_number_that_no_process_can_have_is_gone(pid: int) -> None:
+    assert running.begun(pid) is None
+    assert not running.is_alive({"pid": pid, "begun": 0})
+
+
 def test_only_where_it_is_known_what_runs(threads: Threads, tmp_path: Path) -> None:
     thread = threads.open()
     threads.gather(thread)
