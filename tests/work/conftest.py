@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint.store import config
 from tests.cli.scene import Scene
 from tests.gitlayer.remotes import Pushing
 from tests.work.scene import Working
@@ -33,3 +34,16 @@ def work(
     folder = tmp_path / "project"
     folder.mkdir()
     return Working.new(Scene(folder, capsysbinary), tmp_path / "remote.git")
+
+
+@pytest.fixture
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands alone push here."""
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+
+
+@pytest.fixture
+def no_wait(request: pytest.FixtureRequest) -> None:
+    if "work" in request.fixturenames:
+        store = request.getfixturevalue("work").store
+        config.load(store)._replace(push_wait=0).save(store)

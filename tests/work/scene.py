@@ -119,3 +119,11 @@ class Working(NamedTuple):
         at = cursor.read(around().repository(self.store), self.paths.slug)
         assert at is not None
         assert at.seq == seq
+
+
+def created(work: Working) -> int:
+    """A savepoint more; its sequence."""
+    work.scene.say(f"more {time.monotonic_ns()}")
+    seq = work.scene.created()["seq"]
+    assert isinstance(seq, int)
+    return seq

@@ -1,4 +1,4 @@
-"""`sync`, `worker --status`, `gc` and `config remote`, as a person runs them."""
+"""`sync`, `worker --status` and `config remote`, as a person runs them."""
 
 from __future__ import annotations
 
@@ -13,34 +13,15 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.gitlayer import pushed
-from savepoint.store import config, pending, savepoints, trusted
+from savepoint.store import pending, savepoints, trusted
 from savepoint.store.locks import Lock
 from tests.gitlayer.remotes import Bare, git
-from tests.work.scene import around
+from tests.work.scene import around, created
 
 if TYPE_CHECKING:
     from tests.work.scene import Working
 
-
-@pytest.fixture(autouse=True)
-def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands alone push here."""
-    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
-
-
-@pytest.fixture(autouse=True)
-def _no_wait(request: pytest.FixtureRequest) -> None:
-    if "work" in request.fixturenames:
-        store = request.getfixturevalue("work").store
-        config.load(store)._replace(push_wait=0).save(store)
-
-
-def _created(work: Working) -> int:
-    """A savepoint more; its sequence."""
-    work.scene.say(f"more {time.monotonic_ns()}")
-    seq = work.scene.created()["seq"]
-    assert isinstance(seq, int)
-    return seq
+pytestmark = pytest.mark.usefixtures("no_worker", "no_wait")
 
 
 def _hint(work: Working, *arguments: str) -> tuple[int, str]:
@@ -52,7 +33,7 @@ def _hint(work: Working, *arguments: str) -> tuple[int, str]:
 
 
 def test_sync_pushes_and_says_so(work: Working) -> None:
-    seq = _created(work)
+    seq = created(work)
     ran = work.scene.good("sync")
     assert ran.text == f"pushed up to savepoint {seq} of {work.paths.slug} to {work.bare.path}\n"
     work.check_pushed(seq)
@@ -60,7 +41,7 @@ def test_sync_pushes_and_says_so(work: Working) -> None:
 
 
 def test_sync_in_json(work: Working) -> None:
-    seq = _created(work)
+    seq = created(work)
     told = work.scene.good("sync", "--json").json
     assert told == {
         "store": work.store.id,
@@ -72,7 +53,7 @@ def test_sync_in_json(work: Working) -> None:
 
 def test_sync_without_a_remote_has_nothing_to_push(work: Working) -> None:
     work.scene.good("config", "remote", "--unset")
-    _created(work)
+    created(work)
     ran = work.scene.good("sync")
     assert ran.text == "everything is committed\n"
     assert "config remote URL" in ran.err
@@ -96,7 +77,7 @@ def test_what_a_fire_left_is_saved_committed_and_pushed_by_sync(work: Working) -
 
 def test_a_refusal_is_30_with_the_line_of_the_remote(work: Working) -> None:
     work.bare.hook("pre-receive", "echo closed on sundays >&2; exit 1")
-    _created(work)
+    created(work)
     code, err = _hint(work, "sync")
     assert code == 30
     assert "refuses: closed on sundays" in err
@@ -105,10 +86,10 @@ def test_a_refusal_is_30_with_the_line_of_the_remote(work: Working) -> None:
 
 def test_three_different_words(work: Working, tmp_path: Path) -> None:
     """Digital-Process-Tools/claude-remember#253: refused, diverged, unplugged."""
-    _created(work)
+    created(work)
     work.scene.good("sync")
     work.bare.hook("pre-receive", "exit 1")
-    seq = _created(work)
+    seq = created(work)
     assert work.scene("sync").code == 30
     assert _word(work, seq) == "PUSH_REFUSED"
     (work.bare.path / "hooks/pre-receive").unlink()
@@ -133,7 +114,7 @@ def _word(work: Working, seq: int) -> str:
 def test_a_remote_that_does_not_answer_is_30(work: Working, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         work.scene.good("config", "remote", f"https://127.0.0.1:{server.getsockname()[1]}/x.git")
-        _created(work)
+        created(work)
         began = time.monotonic()
         code, err = _hint(work, "sync", "--timeout", "3")
         assert time.monotonic() - began < 30
@@ -142,7 +123,7 @@ def test_a_remote_that_does_not_answer_is_30(work: Working, tmp_path: Path) -> N
 
 
 def test_sync_waits_for_a_remote_that_comes_back(work: Working, tmp_path: Path) -> None:
-    seq = _created(work)
+    seq = created(work)
     work.bare.path.rename(tmp_path / "unplugged.git")
     began = time.monotonic()
     assert work.scene("sync", "--wait", "--timeout", "3").code == 30
@@ -158,7 +139,7 @@ def test_sync_waits_for_a_remote_that_comes_back(work: Working, tmp_path: Path) 
 
 def test_sync_beside_a_worker_is_pending(work: Working, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.2)
-    _created(work)
+    created(work)
     with Lock(work.store.worker_lock, time.monotonic() + 1):
         ran = work.scene("sync")
     assert ran.code == 3
@@ -175,10 +156,10 @@ def test_a_timeout_is_a_number_of_seconds(work: Working, value: str) -> None:
 
 
 def test_emptied(work: Working) -> None:
-    seq = _created(work)
+    seq = created(work)
     work.scene.good("sync")
     work.bare.git("update-ref", "-d", f"refs/heads/savepoints/{work.paths.slug}")
-    _created(work)
+    created(work)
     code, err = _hint(work, "sync")
     assert code == 22
     assert "has no branch" in err
@@ -188,24 +169,24 @@ def test_emptied(work: Working) -> None:
 
 
 def test_diverged(work: Working) -> None:
-    _created(work)
+    created(work)
     work.scene.good("sync")
     work.bare.put(work.paths.slug, work.bare.foreign_commit(work.bare.tip(work.paths.slug)))
-    seq = _created(work)
+    seq = created(work)
     code, err = _hint(work, "sync")
     assert code == 22
     assert "sync --accept-remote" in err
     ran = work.scene.good("sync", "--accept-remote")
     assert "somebody else" in ran.text
     assert work.is_pushed()
-    assert _created(work) > seq
+    assert created(work) > seq
     work.scene.good("sync")
     assert work.is_pushed()
     assert work.scene("verify", "--all").code in {0, 3}
 
 
 def test_accepting_is_in_the_log_and_in_json(work: Working) -> None:
-    _created(work)
+    created(work)
     work.scene.good("sync")
     work.bare.git("update-ref", "-d", f"refs/heads/savepoints/{work.paths.slug}")
     told = work.scene.good("sync", "--accept-remote", "--json").json
@@ -224,7 +205,7 @@ def test_there_is_nothing_to_accept_without_a_remote(work: Working) -> None:
 
 def test_worker_status(work: Working, tmp_path: Path) -> None:
     assert work.scene.good("worker", "--status", "--json").json == {"running": False, "jobs": []}
-    seq = _created(work)
+    seq = created(work)
     work.bare.path.rename(tmp_path / "unplugged.git")
     work.scene("sync")
     (job,) = work.scene.good("worker", "--status", "--json").json["jobs"]
@@ -282,10 +263,10 @@ def test_push_wait(work: Working, value: str, code: int) -> None:
 
 def test_another_remote_starts_without_the_memory_of_the_old(work: Working, tmp_path: Path) -> None:
     """Neither is what the old one had missed in the new one, nor its refusal waited out."""
-    seq = _created(work)
+    seq = created(work)
     work.scene.good("sync")
     work.bare.hook("pre-receive", "exit 1")
-    _created(work)
+    created(work)
     assert work.scene("sync").code == 30
     other = Bare.new(tmp_path / "other.git")
     work.scene.good("config", "remote", str(other.path))
@@ -299,7 +280,7 @@ def test_another_remote_starts_without_the_memory_of_the_old(work: Working, tmp_
 
 
 def test_the_same_remote_again_forgets_nothing(work: Working) -> None:
-    _created(work)
+    created(work)
     work.scene.good("sync")
     work.scene.good("config", "remote", str(work.bare.path))
     assert work.is_pushed()
@@ -309,7 +290,7 @@ def test_history_that_only_the_old_remote_has_is_fetched_before_it_is_left(
     work: Working, tmp_path: Path
 ) -> None:
     for _ in range(3):
-        _created(work)
+        created(work)
     work.scene.good("sync")
     _make_shallow(work)
     other = Bare.new(tmp_path / "other.git")
@@ -320,7 +301,7 @@ def test_history_that_only_the_old_remote_has_is_fetched_before_it_is_left(
 
 def test_what_another_remote_will_lack_is_told(work: Working, tmp_path: Path) -> None:
     for _ in range(2):
-        _created(work)
+        created(work)
     work.scene.good("sync")
     _make_shallow(work)
     work.bare.path.rename(tmp_path / "unplugged.git")
@@ -345,174 +326,3 @@ def _make_shallow(work: Working) -> None:
         f"savepoints/{work.paths.slug}",
     )
     assert (repo / "shallow").read_text().strip() == tip
-
-
-# gc
-
-
-def _orphan_pack(work: Working, age: float) -> Path:
-    path = Path(work.store.pack("ab" * 32))
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"x" * 5000)
-    _age(path, age)
-    return path
-
-
-def _age(path: Path, seconds: float) -> None:
-    moment = time.time() - seconds
-    os.utime(path, (moment, moment), follow_symlinks=False)
-
-
-_OLD = limits.GC_AGE_SECONDS + 60
-
-
-def _all_files(work: Working) -> set[Path]:
-    return {path for path in Path(work.store.path).rglob("*") if path.is_file()}
-
-
-def _make_all_old(work: Working) -> None:
-    for path in Path(work.store.path).rglob("*"):
-        if "repo.git" not in path.parts:
-            _age(path, _OLD)
-
-
-def test_gc_says_first_and_removes_with_yes(work: Working) -> None:
-    _created(work)
-    pack = _orphan_pack(work, _OLD)
-    snapshot = Path(work.paths.snapshots, "snapshot_2026-01-01T00-00-00Z.json")
-    snapshot.write_bytes(b"{}")
-    temporary = Path(work.store.objects, ".tmp-0123456789abcdef")
-    temporary.write_bytes(b"y" * 300)
-    folder = Path(work.store.scratch, ".tmp-fedcba9876543210")
-    folder.mkdir()
-    (folder / "index").write_bytes(b"z" * 50)
-    _make_all_old(work)
-    kept = _all_files(work) - {pack, snapshot, temporary, folder / "index"}
-    ran = work.scene.good("gc")
-    assert "2 temporary files, 1 pack, 1 snapshot can go, 5.4 kB" in ran.text
-    assert pack.exists()
-    told = work.scene.good("gc", "--yes", "--json").json
-    assert (told["removed"], told["bytes"]) == (True, 5352)
-    assert _all_files(work) - {Path(work.store.path, "lock")} == kept - {
-        Path(work.store.path, "lock")
-    }
-    assert not folder.exists()
-    assert work.scene.good("gc").text.startswith("nothing can go")
-    assert work.scene("verify", "--all").code in {0, 3}
-
-
-def test_gc_takes_a_repository_that_a_repair_has_replaced(
-    work: Working, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each repair of a damaged git folder left a second one for ever."""
-    _created(work)
-    damaged = Path(work.store.repository + ".damaged-0123456789abcdef")
-    shutil.copytree(work.store.repository, damaged)
-    assert "damaged" not in work.scene.good("gc").text, "it was set aside just now"
-    monkeypatch.setattr(limits, "GC_AGE_SECONDS", -1)
-    assert "1 damaged git folder can go" in work.scene.good("gc").text
-    assert damaged.is_dir()
-    (found,) = work.scene.good("gc", "--yes", "--json").json["orphans"]
-    assert (found["what"], found["path"]) == ("damaged git folder", str(damaged))
-    assert not damaged.exists()
-    assert work.scene("verify", "--all").code in {0, 3}
-
-
-def test_gc_takes_git_packs_that_killed_commits_left(work: Working) -> None:
-    """anomalyco/opencode#14811. One is whole, and was not yet led to when its run was killed."""
-    _created(work)
-    packs = Path(work.store.repository, "objects/pack")
-    before = set(packs.iterdir())
-    stray = b"blob\ndata 5\nhello\nblob\ndata 5\nworld\ndone\n"
-    repo = around().repository(work.store)
-    repo.run("fast-import", "--quiet", "--done", stdin=stray)
-    left = set(packs.iterdir()) - before
-    (pack,) = (one.name for one in left if one.suffix == ".pack")
-    assert work.scene.good("gc", "--json").json["git"] == [], "it may be in the making"
-    for path in packs.iterdir():
-        _age(path, _OLD)
-    assert "1 git leftover can go" in work.scene.good("gc").text
-    assert work.scene.good("gc", "--yes", "--json").json["git"] == [pack]
-    assert set(packs.iterdir()) == before
-    assert work.scene("verify", "--all").code in {0, 3}
-
-
-def test_gc_leaves_git_packs_from_which_a_ref_may_be_put_back(work: Working) -> None:
-    _created(work)
-    packs = Path(work.store.repository, "objects/pack")
-    ref = Path(work.store.repository, "refs/heads/savepoints", work.paths.slug)
-    for path in packs.iterdir():
-        _age(path, _OLD)
-    ref.unlink()
-    before = set(packs.iterdir())
-    assert work.scene.good("gc", "--yes", "--json").json["git"] == []
-    assert set(packs.iterdir()) == before
-    work.scene.good("fsck", "--repair")
-    assert work.scene("verify", "--all").code in {0, 3}
-
-
-def test_what_is_young_stays(work: Working) -> None:
-    _created(work)
-    pack = _orphan_pack(work, limits.GC_AGE_SECONDS - 60)
-    assert work.scene.good("gc", "--yes", "--json").json["orphans"] == []
-    assert pack.exists()
-
-
-def test_what_a_draft_names_stays(work: Working) -> None:
-    """Its key is missing: the savepoint waits for a signature, and its packs are named by nothing
-    else.
-    """
-    key = Path(work.paths.authority)
-    secret = key.read_bytes()
-    key.unlink()
-    assert work.scene("create").code == 12
-    assert pending.every_draft(work.store)
-    _make_all_old(work)
-    before = _all_files(work)
-    assert work.scene.good("gc", "--yes", "--json").json["orphans"] == []
-    assert before <= _all_files(work)
-    key.write_bytes(secret)
-    key.chmod(0o600)
-    _created(work)
-    assert work.scene("verify", "--all").code in {0, 3}
-
-
-def test_what_an_index_that_was_set_aside_names_stays(work: Working) -> None:
-    seq = _created(work)
-    line = savepoints.find(work.paths, str(seq)).line
-    Path(work.paths.forks).mkdir()
-    Path(work.paths.forks, "precompact-savepoint.0123456789abcdef.jsonl").write_bytes(line + b"\n")
-    index = Path(work.paths.index_file)
-    index.write_bytes(index.read_bytes().removesuffix(line + b"\n"))
-    _make_all_old(work)
-    assert work.scene.good("gc", "--yes", "--json").json["orphans"] == []
-
-
-def test_where_a_snapshot_cannot_be_read_no_pack_goes(work: Working) -> None:
-    seq = _created(work)
-    pack = _orphan_pack(work, _OLD)
-    one = savepoints.find(work.paths, str(seq))
-    Path(work.paths.path, one.snapshot_file).unlink()
-    _make_all_old(work)
-    ran = work.scene.good("gc", "--yes")
-    assert pack.exists()
-    assert "packs and snapshots stay" in ran.err
-
-
-def test_gc_waits_for_a_save_and_gives_up(work: Working, monkeypatch: pytest.MonkeyPatch) -> None:
-    _created(work)
-    pack = _orphan_pack(work, _OLD)
-    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.2)
-    with Lock(work.store.session_lock("11111111-2222-4333-8444-555555555555"), time.monotonic()):
-        assert work.scene("gc", "--yes").code == 11
-    assert pack.exists()
-
-
-def test_leftovers_of_git_go_too(work: Working) -> None:
-    _created(work)
-    left = Path(work.store.repository, "objects/pack/tmp_pack_AbCdEf")
-    left.write_bytes(b"x" * 100)
-    _age(left, _OLD)
-    told = work.scene.good("gc", "--yes", "--json").json
-    assert told["git"] == ["objects/pack/tmp_pack_AbCdEf"]
-    assert not left.exists()
