@@ -9,6 +9,7 @@ from savepoint.core import accounts, entry, keys, record, spelling, verify_chain
 from savepoint.core.entry import Account, Claim, Metadata, Place
 from savepoint.core.history import History
 from savepoint.core.ledger import AccountState
+from savepoint.core.verdicts import Verdict, worst
 from savepoint.core.verify_chain import Answer, Commits, Seen, Who
 
 if TYPE_CHECKING:
@@ -179,3 +180,22 @@ def judged(
         findings += verify_chain.savepoint(one, found.account, vouched, history, git)
     assert len({one.rule for one in findings}) == len(findings)
     return {finding.rule: finding for finding in findings}
+
+
+TAMPERED, BACK, PENDING = Verdict.TAMPERED, Verdict.ROLLED_BACK, Verdict.PENDING
+UNVERIFIABLE, VERIFIED = Verdict.UNVERIFIABLE, Verdict.VERIFIED
+
+INDEX = Index.born().saves(3)  # records 1 to 4
+OLD, NEW = INDEX.records[1], INDEX.last
+GOOD = account(claim(NEW))
+
+
+def verdict(found: dict[str, Finding]) -> Verdict:
+    return worst(one.verdict for one in found.values())
+
+
+def only(found: dict[str, Finding], rule: str, expected: Verdict = TAMPERED) -> Finding:
+    """That rule, and no other, does not pass."""
+    assert [name for name, one in found.items() if one.result != "pass"] == [rule]
+    assert found[rule].verdict is expected
+    return found[rule]
