@@ -1,124 +1,34 @@
-"""Rules 1 to 4 on the bytes of an index: every way to change, cut, reorder or forge it."""
+"""Rules 1 to 3 on the bytes of an index: every way to change, cut, reorder or forge it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint.core import keys, record, spelling
-from savepoint.core.chain import Gap
-from savepoint.core.spelling import Instance
 from savepoint.core.verdicts import Lack, Verdict, Witness
-from savepoint.core.verify_index import INDEX_RULES, Index, Names
+from savepoint.core.verify_index import Index
+from tests.verify.indexes import (
+    CHAIN,
+    NAMES,
+    OTHER_SEED,
+    SEEN,
+    WHOLE,
+    birth,
+    head,
+    judge,
+    lines,
+    rewritten,
+    save,
+    verdicts,
+)
 
 if TYPE_CHECKING:
-    from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
-
-NOW = 1_790_000_000
-SEED = bytes(range(32))
-OTHER_SEED = bytes(range(1, 33))
-NAME = "Gabriel #215"
-SLUG = Instance.parse(NAME).slug(keys.public_key(SEED))
-NAMES = Names(SLUG, f"instances/{SLUG}/index.jsonl", f"trusted/{SLUG}.json")
-
-
-class Head(NamedTuple):
-    seq: int
-    record: str
-    recreated: bool = False
-    gaps: tuple[Gap, ...] = ()
-
-
-def make(
-    kind: str,
-    seq: int,
-    prev: str,
-    body: dict[str, Json],
-    *,
-    seed: bytes = SEED,
-    instance: str = NAME,
-) -> Record:
-    return record.make(
-        kind, seq=seq, prev=prev, timestamp=NOW + seq, instance=instance, seed=seed, body=body
-    )
-
-
-def birth(seed: bytes = SEED, instance: str = NAME) -> Record:
-    body: dict[str, Json] = {"nonce": "00" * 16}
-    return make("birth", 1, spelling.ZERO_DIGEST, body, seed=seed, instance=instance)
-
-
-def save(seq: int, prev: str, *, seed: bytes = SEED, text: str = "a") -> Record:
-    body: dict[str, Json] = {
-        "session_id": "s",
-        "from": None,
-        "trigger": "manual",
-        "snapshot_hash": "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
-        "snapshot_size_bytes": 1,
-        "snapshot_file": "logs/precompact-saves/snapshot_2026-11-30T13-26-49Z.json",
-        "layer_1_status": "SAVED_LOCALLY",
-        "tokens_used_this_session": None,
-        "tokens_remaining": None,
-        "context_utilization_percent": None,
-        "consciousness_preserved": True,
-    }
-    return make("save", seq, prev, body, seed=seed)
-
-
-def accept(seq: int, prev: str, gap: Gap | None, *, seed: bytes = SEED) -> Record:
-    first, last = gap or (None, None)
-    reason = "gap" if gap else "recreated"
-    body: dict[str, Json] = {"reason": reason, "first": first, "last": last, "tip": None}
-    return make("accept", seq, prev, body, seed=seed)
-
-
-def chain(count: int) -> list[Record]:
-    """A birth and savepoints up to `count` records."""
-    made = [birth()]
-    while len(made) < count:
-        made.append(save(len(made) + 1, made[-1].hash))
-    return made
-
-
-CHAIN = chain(6)
-
-
-def lines(*records: Record | bytes) -> bytes:
-    return b"".join((o if isinstance(o, bytes) else o.line) + b"\n" for o in records)
-
-
-def head(one: Record, *gaps: Gap, recreated: bool = False) -> Head:
-    return Head(one.seq, one.hash, recreated, gaps)
-
-
-WHOLE = lines(*CHAIN)
-SEEN = head(CHAIN[-1])
-
-
-def judge(data: bytes | Lack, seen: Head | Lack | None = SEEN) -> tuple[Verdict, set[str]]:
-    """The verdict of the whole index, and the rules that did not pass."""
-    found = Index(data, seen, NAMES).findings()
-    assert {one.rule for one in found} == set(INDEX_RULES)
-    return Witness(found).verdict, {one.rule for one in found if one.result != "pass"}
-
-
-def verdicts(data: bytes, seen: Head | Lack | None = SEEN) -> dict[int, Verdict]:
-    """The verdict of each savepoint by its sequence."""
-    index = Index(data, seen, NAMES)
-    return {one.seq: Witness(index.findings(line)).verdict for one, line in index.saves}
-
-
-def rewritten(one: Record, **members: Json) -> bytes:
-    """Its line with other members, the old signature kept."""
-    value = json.loads(one.line)
-    value.update(members)
-    return json.dumps(value, separators=(",", ":")).encode()
 
 
 def test_whole_index_passes_all_rules() -> None:
@@ -305,103 +215,6 @@ def test_verify_3_index_without_its_birth_is_tampering() -> None:
     assert "VERIFY-3" in rules
 
 
-# VERIFY-4
-
-
-@pytest.mark.parametrize("kept", [5, 3, 1, 0])
-def test_verify_4_index_without_its_end_is_rolled_back_for_every_savepoint(kept: int) -> None:
-    data = lines(*CHAIN[:kept])
-    assert judge(data) == (Verdict.ROLLED_BACK, {"VERIFY-4"})
-    assert set(verdicts(data).values()) <= {Verdict.ROLLED_BACK}
-
-
-def test_verify_4_trusted_head_that_lags_is_normal() -> None:
-    assert judge(WHOLE, head(CHAIN[4]))[0] is Verdict.VERIFIED
-
-
-def test_verify_4_damaged_last_line_is_not_also_a_rollback() -> None:
-    verdict, rules = judge(lines(*CHAIN[:5], b"{}"))
-    assert (verdict, rules) == (Verdict.TAMPERED, {"VERIFY-1"})
-
-
-def test_verify_4_other_record_under_the_sequence_seen_is_a_fork() -> None:
-    other = save(6, CHAIN[4].hash, text="other")
-    further = save(7, other.hash)
-    for data in (lines(*CHAIN[:5], other), lines(*CHAIN[:5], other, further)):
-        assert judge(data) == (Verdict.ROLLED_BACK, {"VERIFY-4"})
-        (found,) = [one for one in Index(data, SEEN, NAMES).findings() if one.result == "fail"]
-        assert "two signed records of one key with one sequence: 6" in found.detail
-
-
-def test_verify_4_two_signed_records_with_one_sequence_in_the_index_are_a_fork() -> None:
-    other = save(6, CHAIN[4].hash, text="other")
-    data = lines(*CHAIN, other)
-    assert judge(data) == (Verdict.ROLLED_BACK, {"VERIFY-4"})
-    unsigned = rewritten(CHAIN[5], trigger="auto")
-    assert judge(lines(*CHAIN, unsigned))[0] is Verdict.TAMPERED
-
-
-GAP = Gap(4, 6)
-AFTER = save(7, CHAIN[5].hash)
-GONE_ON = [*CHAIN[:3], AFTER]
-
-
-def test_verify_4_gap_that_was_gone_on_from_is_a_rollback_for_every_savepoint() -> None:
-    data = lines(*GONE_ON)
-    assert judge(data, head(AFTER, GAP)) == (Verdict.ROLLED_BACK, {"VERIFY-4"})
-    assert set(verdicts(data, head(AFTER, GAP)).values()) == {Verdict.ROLLED_BACK}
-
-
-def test_verify_4_gap_is_known_before_the_head_was_raised_over_it() -> None:
-    assert judge(lines(*GONE_ON), SEEN) == (Verdict.ROLLED_BACK, {"VERIFY-4"})
-
-
-def test_verify_4_accepted_gap_passes() -> None:
-    accepted = accept(8, AFTER.hash, GAP)
-    data = lines(*GONE_ON, accepted)
-    assert judge(data, head(accepted, GAP))[0] is Verdict.VERIFIED
-    assert judge(data, head(accepted))[0] is Verdict.VERIFIED
-    at_once = accept(7, CHAIN[5].hash, GAP)
-    assert judge(lines(*CHAIN[:3], at_once), head(at_once, GAP))[0] is Verdict.VERIFIED
-
-
-@pytest.mark.parametrize("gap", [Gap(4, 5), Gap(5, 6), Gap(3, 6), None])
-def test_verify_4_accept_record_of_something_else_accepts_nothing(gap: Gap | None) -> None:
-    accepted = accept(8, AFTER.hash, gap)
-    data = lines(*GONE_ON, accepted)
-    assert judge(data, head(accepted, GAP))[0] is Verdict.ROLLED_BACK
-
-
-def test_verify_4_accept_record_that_the_key_did_not_sign_accepts_nothing() -> None:
-    forged = accept(8, AFTER.hash, GAP, seed=OTHER_SEED)
-    found = Index(lines(*GONE_ON, forged), head(AFTER, GAP), NAMES)
-    assert found.unaccepted_gaps() == [GAP]
-
-
-def test_verify_4_more_lines_cut_beside_an_accepted_gap_are_tampering() -> None:
-    accepted = accept(8, AFTER.hash, GAP)
-    data = lines(*CHAIN[:2], AFTER, accepted)
-    assert judge(data, head(accepted, GAP))[0] is Verdict.TAMPERED
-
-
-@pytest.mark.parametrize("seen", [None, head(CHAIN[-1], recreated=True)])
-def test_verify_4_without_a_trusted_head_freshness_cannot_be_told(seen: Head | None) -> None:
-    assert judge(WHOLE, seen) == (Verdict.UNVERIFIABLE, {"VERIFY-4"})
-    (found,) = [one for one in Index(WHOLE, seen, NAMES).findings() if one.result != "pass"]
-    assert found.result == "skipped"
-    assert found.hint == "run `savepoint fsck --repair`"
-
-
-def test_verify_4_recreated_head_still_shows_a_later_rollback() -> None:
-    seen = head(CHAIN[-1], recreated=True)
-    assert judge(lines(*CHAIN[:4]), seen)[0] is Verdict.ROLLED_BACK
-
-
-def test_verify_4_unreadable_trusted_head_could_not_be_checked() -> None:
-    lack = Lack("cannot be read: input/output error", unreadable=True)
-    assert judge(WHOLE, lack) == (Verdict.UNVERIFIABLE, {"VERIFY-4"})
-
-
 @given(
     start=st.integers(0, len(WHOLE)),
     length=st.sampled_from([0, 1, 2, 64, 700, 1400]),
@@ -414,10 +227,3 @@ def test_verify_1_to_4_nothing_but_what_was_signed_is_ever_verified(
     found = Index(data, SEEN, NAMES)
     if Witness(found.findings()).verdict is Verdict.VERIFIED:
         assert [one.line for one, _ in found.records] == [one.line for one in CHAIN]
-
-
-def test_gap_is_told_from_no_gap() -> None:
-    assert Index(WHOLE, SEEN, NAMES).unaccepted_gaps() == []
-    assert Index(WHOLE, SEEN, NAMES).is_unbroken
-    assert not Index(lines(*CHAIN[:5], b"x"), SEEN, NAMES).is_unbroken
-    assert not Index(b"", None, NAMES).is_unbroken
