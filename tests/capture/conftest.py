@@ -8,6 +8,7 @@ import pytest
 
 from savepoint.core import limits
 from tests.capture.gitrepo import Repo
+from tests.fault.scene import Scene
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,3 +23,9 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo.with_commit(tmp_path / "p")
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A project and a store."""
+    return Scene.make(tmp_path / "scene")
