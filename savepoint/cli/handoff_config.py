@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )
+_SHELL = "();<>|&"  # what a shell would do something for
 _OF = ("rule", "scoped_rule", "imported_rule", "skill", "skill_body", "agent", "loaded")
 
 
@@ -48,14 +49,19 @@ def command(
     ],
     to_set: Annotated[
         str,
-        typer.Option("--set", metavar="COMMAND", help="Gets key and value.", callback=options.text),
+        typer.Option(
+            "--set",
+            metavar="COMMAND",
+            help="Gets key and value as its last two arguments.",
+            callback=options.text,
+        ),
     ],
     to_read: Annotated[
         str,
         typer.Option(
             "--read",
             metavar="COMMAND",
-            help="Gets the key, prints the value.",
+            help="Gets the key as its last argument, prints the value.",
             callback=options.text,
         ),
     ],
@@ -64,7 +70,7 @@ def command(
 ) -> None:
     """Choose the commands that set a binding and read it back.
 
-    No shell runs them.
+    No shell runs them: what needs one is a script.
     """
     pair = owner.Pair(_words(to_set), _words(to_read))
     store = place.find(project).store
@@ -110,4 +116,12 @@ def _words(line: str) -> tuple[str, ...]:
         raise UsageError(f"{line!r}: {failure}") from None
     if not words:
         raise UsageError("a command is empty")
+    lexer = shlex.shlex(line, posix=False, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    meant = sorted({one for one in lexer if not one.strip(_SHELL)})
+    if meant:
+        raise UsageError(
+            f"{line!r} has {' '.join(meant)}, and no shell runs it",
+            hint="put it into a script, or quote what is an argument",
+        )
     return words

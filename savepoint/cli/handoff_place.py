@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -161,8 +162,10 @@ class _Upstream:
         self._project = project
 
     def read(self, place: str, key: str) -> str | None:
-        asked = ("for-each-ref", "--format=%(upstream:short)", f"refs/heads/{place}{key}")
-        return self._git(*asked) or None
+        name = f"refs/heads/{place}{key}"  # a pattern, of which only the very branch is meant
+        rows = self._git("for-each-ref", "--format=%(refname) %(upstream:short)", name)
+        found = dict(row.split(" ", 1) for row in rows.splitlines() if " " in row)
+        return found.get(name) or None
 
     def write(self, place: str, key: str, value: str) -> None:
         self._git("branch", f"--set-upstream-to={value}", "--", f"{place}{key}")
@@ -225,7 +228,8 @@ def _output(command: Sequence[str]) -> bytes:
         seconds = limits.HANDOFF_COMMAND_SECONDS
         raise HandoffError(f"{program} gave no answer within {seconds:g} seconds")
     if code != 0:
-        raise HandoffError(f"{program} failed with exit code {code}")
+        hint = f"see for yourself what it says: {shlex.join(command)}"
+        raise HandoffError(f"{program} failed with exit code {code}", hint=hint)
     return said
 
 

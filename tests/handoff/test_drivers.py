@@ -191,6 +191,13 @@ def test_command(
         time.sleep(0.02)
 
 
+def test_a_command_that_fails_is_named_with_what_it_was_given(pairs: dict[str, Pair]) -> None:
+    driver = handoff_place._Command(pairs)
+    with pytest.raises(HandoffError) as told:
+        driver.write("fails", "a key", "v")
+    assert told.value.hint.endswith(f"{pairs['fails'].set[0]} 'a key' v")
+
+
 def _lives(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
@@ -218,7 +225,11 @@ def test_upstream(tmp_path: Path) -> None:
     found, why = drivers.move(known, binding, ["origin/v2"], "origin/v3")
     assert (found, "origin/v3" in why) == (None, True)
     assert driver.read("main", "") == "origin/v2"
-    assert driver.read("absent", "") is None
+    for place in ("absent", "m*", "mai", "mai?", "[m]ain"):
+        assert driver.read(place, "") is None
+    _git(project, "branch", "-q", "-m", "main", "main/x")
+    assert driver.read("main", "") is None
+    _git(project, "branch", "-q", "-m", "main/x", "main")
     with pytest.raises(SavepointError):
         driver.write("--help", "", "origin/v1")
 

@@ -177,6 +177,9 @@ def test_status_for_people(life: Life) -> None:
     assert "HOLD-1" not in life("status").text
 
 
+ROW = ("--driver", "registry", "--key", "k", "--value", "v", "--place")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -187,6 +190,12 @@ def test_status_for_people(life: Life) -> None:
         (["bind", "x", "--driver", "registry", "--place", "a", "--value", "b"], 2, "--key"),
         (["bind", "x", "--driver", "shell"], 2, "shell"),
         (["offer", "close", "OFFER-9", "--evidence", "x"], 1, "no item OFFER-9"),
+        (["item", "map", "OFFER-9", "c-0123456789abcdef"], 1, "has no candidate"),
+        (["go", "OFFER 9"], 1, "no item OFFER 9"),
+        (["bind", "x", *ROW, "no"], 1, "no is not there"),
+        (["bind", "x", *ROW, "../project/CLAUDE.md"], 1, "says nothing"),
+        (["bind", "x", *ROW, "../CLAUDE.md"], 1, "outside the project"),
+        (["bind", "x", *ROW, "."], 1, "not a regular file"),
         (["hold", "end", "HOLD-9"], 1, "HOLD-9"),
         (["action", "begin", "x", "--process", "999999999"], 1, "999999999"),
         (["item", "dismiss", "c-0", "--reason", "x"], 1, "has no candidate c-0"),
@@ -197,6 +206,8 @@ def test_status_for_people(life: Life) -> None:
         (["verify", "/nowhere"], 2, "handoff create"),
         (["verify", "."], 20, "invalid"),
         (["config", "command", "x", "--set", "'", "--read", "y"], 2, "quotation"),
+        (["config", "command", "x", "--set", "cat > f", "--read", "y"], 2, "no shell runs it"),
+        (["config", "command", "x", "--set", "y", "--read", "a;b"], 2, "no shell runs it"),
         (["config", "kind", "rule", "*", "law"], 2, "law"),
         (["config", "kind", "law", "*", "document"], 2, "law"),
     ],
@@ -205,6 +216,34 @@ def test_wrong_use(life: Life, arguments: list[str], code: int, says: str) -> No
     ran = life(*arguments)
     assert ran.code == code, ran.err
     assert says in ran.err + ran.text
+
+
+def test_offers_and_items_have_verbs_of_their_own(life: Life) -> None:
+    life.json("offer", "open", "x")
+    life.json("item", "add", "y")
+    for verb, item, right in (("offer", "ITEM-1", "item"), ("item", "OFFER-1", "offer")):
+        ran = life(verb, "close", item, "--evidence", "z")
+        assert (ran.code, f"`savepoint handoff {right} close`" in ran.err) == (2, True)
+    life.json("offer", "close", "OFFER-1", "--evidence", "z")
+    life.json("item", "close", "ITEM-1", "--evidence", "z")
+
+
+def test_a_candidate_is_not_mapped_to_what_is_closed(life: Life) -> None:
+    """It would be owed nowhere, with no reason told."""
+    life.json("item", "add", "y")
+    life.json("item", "close", "ITEM-1", "--evidence", "commit 7")
+    (one,) = life.json("gather")["unresolved"]
+    ran = life("item", "map", "ITEM-1", one["id"])
+    assert ran.code == 1
+    assert "ITEM-1 is closed already: commit 7" in ran.err
+    assert "item dismiss" in ran.err
+
+
+def test_no_title_is_refused(life: Life) -> None:
+    for number, title in enumerate((" ", "t" * 4000, "\x01" * 4000)):
+        session = f"session-{number}"
+        life.say("user", "go", session=session)
+        life.json("thread", title, "--session", session)
 
 
 def test_two_threads_are_named_by_id_or_row(life: Life) -> None:
