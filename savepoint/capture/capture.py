@@ -175,17 +175,24 @@ def _memory(work: Work, name: str) -> tuple[File | None, tuple[tuple[str, str], 
     head = store.instance(name).trusted  # where only that is left, the rest was lost
     if not os.path.isdir(os.path.join(work.store, name)) and not os.path.lexists(head):
         return None, ()
-    from savepoint.capture import memory, threads
+    from savepoint.capture import memory
 
     try:
-        data = memory.read(work.store, work.request.deadline, name)
-        wrong = threads.damage(store) if name == THREADS else ""
+        held = memory.read(work.store, work.request.deadline, name)
+        wrong = _of_threads(store) if name == THREADS else ""
     except SavepointError as failure:
         return None, ((name, failure.message),)
-    lost = ((name, wrong),) if wrong else ()
-    if data is None:
+    lost = tuple((name, one) for one in (wrong, held.left_out) if one)
+    if held.data is None:
         return None, lost
-    return File(name + memory.ENDING, loaded.store_bytes(data, work.packs)), lost
+    return File(name + memory.ENDING, loaded.store_bytes(held.data, work.packs)), lost
+
+
+def _of_threads(store: Store) -> str:
+    """What is wrong with their log."""
+    from savepoint.capture import threads
+
+    return threads.damage(store)
 
 
 def _state(work: Work) -> tuple[StateFile | None, File | None, tuple[tuple[str, str], ...]]:

@@ -14,7 +14,8 @@
     ├── DeadlineError            11   the time allowed has passed; what is left is pending
     ├── KeyFileError             12   a key is missing or unsafe
     ├── MalformedError           20   bytes that are not what our format allows
-    │   └── TamperedError        20   bytes that are not those that were signed
+    │   ├── TamperedError        20   bytes that are not those that were signed
+    │   └── DynastyError         20   a file of the dynasty is damaged
     ├── UnverifiableError        21   could not be checked
     ├── RolledBackError          22   an older state, or two histories of one key
     │   ├── ConflictError        22   the ledger has an entry that is not ours
@@ -149,6 +150,12 @@ class MalformedError(SavepointError):
 
 class TamperedError(MalformedError):
     """Bytes that are not those that were hashed or signed."""
+
+
+class DynastyError(MalformedError):
+    """A file of the dynasty is damaged, or is none: nothing is read without it."""
+
+    default_hint = "`savepoint doctor` names the savepoint that has it whole"
 
 
 class UnverifiableError(SavepointError):

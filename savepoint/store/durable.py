@@ -70,23 +70,14 @@ class NewFile:
         self._size += len(data)
 
     def create(self, name: str) -> bool:
-        """Sync, then take `name` in the same directory if it is free; False if it is taken.
-
-        Durable after `sync_directory` of that directory.
-        """
+        """Sync, then take `name` in the same directory, as `link`."""
         target = os.path.join(self._directory, name)
         with _failing(target):
             self._sync()
-            try:
-                os.link(self._path, target)
-            except FileExistsError:
-                return False
-        return True
+        return link(self._path, target)
 
     def replace(self, name: str) -> None:
-        """Sync, then put the file in the place of whatever `name` was. Until the directory is
-        synced a crash may bring the old file back, never a mixture.
-        """
+        """Sync, then take `name`; until its directory is synced a crash leaves old or new."""
         with _failing(name):
             self._sync()
             os.rename(self._path, os.path.join(self._directory, name))
@@ -197,6 +188,16 @@ def set_aside(path: str, aside: str, *, durable_name: bool = True) -> None:
         os.rename(path, aside)
     if durable_name:
         sync_directory(os.path.dirname(path))
+
+
+def link(path: str, name: str) -> bool:
+    """The file has that name as well; False if it is taken. Durable once its folder is synced."""
+    with _failing(name):
+        try:
+            os.link(path, name)
+        except FileExistsError:
+            return False
+    return True
 
 
 def make_directories(path: str) -> None:
@@ -310,12 +311,12 @@ class Folder:
     def __exit__(self, *ended: object) -> None:
         os.close(self._fd)
 
-    def folder(self, name: bytes) -> Folder:
-        """The folder of that name in it, made if there is none."""
+    def folder(self, name: bytes, mode: int = DIRECTORY_MODE) -> Folder:
+        """The folder of that name in it, made if there is none, with `mode` less the umask."""
         path = self._named(name)
         with _failing(path):
             try:  # noqa: SIM105  # contextlib, whose import every fire would pay for
-                os.mkdir(name, DIRECTORY_MODE, dir_fd=self._fd)
+                os.mkdir(name, mode, dir_fd=self._fd)
             except FileExistsError:
                 pass
             return Folder(os.open(name, _LIST, dir_fd=self._fd), path)

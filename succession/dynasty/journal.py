@@ -4,12 +4,14 @@
     .journal durable                    from here on it is done, whoever finishes it; it holds what
                                         is appended
     lineage.md, archive.jsonl           appended; a full disk is told here, and all is taken back
-    .next-day.md → day.md …             renamed
-    .journal removed
+    day.md → day.md.edited-…            whatever stands there by now is moved away
+    .next-day.md → day.md …             linked where nothing is; removed, if it is what it was
+    .next-day.md …, .journal removed
 
 `recover` finishes what has a journal and clears away what has none; every reader calls it first.
 People edit these files and take no lock: what they wrote while we worked is refused before the
-journal is there, and set aside beside the new file after it; it is never overwritten.
+journal is there, and stays beside the new file after it. Nothing is ever put over a file: between
+a look at it and a rename there would be room for an editor's save.
 """
 
 from __future__ import annotations
@@ -21,24 +23,33 @@ from contextlib import suppress
 from savepoint.capture.memory import LOCK
 from savepoint.core import spelling
 from savepoint.core.digest import sha256
-from savepoint.core.errors import BusyError, DiskError, MalformedError
+from savepoint.core.errors import (
+    BusyError,
+    DiskError,
+    DynastyError,
+    MalformedError,
+    UnsupportedFormatError,
+)
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
 from savepoint.store.files import open_regular, read_at, read_bounded
+from savepoint.store.layout import DYNASTY
 from succession.dynasty.constants import FILE_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from savepoint.core.strict_json import Json
 
 JOURNAL = ".journal"
 NEXT = ".next-"
+_ASIDE_DIGITS = 16  # hex digits behind the name of what was set aside, or is temporary
 _DEPTH = 2  # names of a path: <branch>/day.md
 _FOREIGN = {"", ".", "..", LOCK}
 _HINT = "nothing was changed; run the same again"
+_NO_FILE = "move it away, or put a regular file that is shorter in its place"
 
 
 class Change(NamedTuple):
@@ -64,7 +75,7 @@ def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> l
     meanwhile) and DiskError; then nothing is changed, or `recover` finishes it.
     """
     for path in change.replace:
-        if _content(folder, path) != before.get(path):
+        if content(folder, path) != before.get(path):
             raise BusyError(f"{path} was edited meanwhile", hint=_HINT)
     lines = [_Line(path, _digest(before.get(path)), -1, "") for path in change.replace]
     for path, data in change.append.items():
@@ -97,15 +108,31 @@ def recover(folder: str) -> list[str]:
     if lines is None:
         _clear(folder)
         return []
+    aside = []
     for line in lines:
         if line.size >= 0:
             _append(folder, line)
-    return _finish(folder, lines)
+        elif os.path.lexists(os.path.join(folder, _away(line))):  # moved there when it died
+            aside += [] if _is_spent(folder, line, _away(line)) else [_away(line)]
+    return [*aside, *_finish(folder, lines)]
 
 
-def is_pending(folder: str) -> bool:
-    """Has a process died between its journal and its end?"""
-    return os.path.exists(os.path.join(folder, JOURNAL))
+def read(folder: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+    """What these files hold, and would after `recover`: for a disk that cannot be written to.
+    Raises DynastyError, MalformedError, DiskError.
+    """
+    wanted = [JOURNAL, *(one for path in paths for one in (path, _staged("", path)))]
+    found = {path: content(folder, path) for path in wanted}
+    after = replayed({path: data for path, data in found.items() if data is not None})
+    return {path: after.get(path) for path in paths}
+
+
+def content(folder: str, path: str) -> bytes | None:
+    """A file of the dynasty; None where there is none. Raises DynastyError, DiskError."""
+    try:
+        return read_bounded(os.path.join(folder, path), FILE_BYTES)
+    except MalformedError as failure:
+        raise DynastyError(failure.message, hint=_NO_FILE) from None
 
 
 def replayed(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -125,19 +152,56 @@ def replayed(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _finish(folder: str, lines: list[_Line]) -> list[str]:
-    aside = []
-    for line in lines:
-        staged, path = _staged(folder, line.path), os.path.join(folder, line.path)
-        if line.size >= 0 or not os.path.exists(staged):
-            continue
-        if _digest(_content(folder, line.path)) != line.was:
-            aside.append(f"{line.path}.edited-{os.urandom(8).hex()}")
-            durable.set_aside(path, os.path.join(folder, aside[-1]))
-        durable.set_aside(staged, path, durable_name=False)
+    replaced = [line for line in lines if line.size < 0]
+    aside = [one for line in replaced for one in _placed(folder, line)]
     _sync(folder, [line.path for line in lines])
+    for line in replaced:
+        durable.remove(_staged(folder, line.path))
     durable.remove(os.path.join(folder, JOURNAL))
     durable.sync_directory(folder)  # a journal that came back would undo what is written next
     return aside
+
+
+def _placed(folder: str, line: _Line) -> list[str]:
+    """The staged file has its own name as well. Returns the edits that stay beside it."""
+    staged, path = _staged(folder, line.path), os.path.join(folder, line.path)
+    aside: list[str] = []
+    while os.path.exists(staged) and not _is_same(staged, path):
+        away = _moved_away(folder, line)
+        durable.link(staged, path)  # where somebody saved once more it is not, and that moves away
+        aside += [away] if away and not _is_spent(folder, line, away) else []
+    return aside
+
+
+def _moved_away(folder: str, line: _Line) -> str:
+    """Whatever stands in the place of the new file has another name; empty where nothing is."""
+    path, away = os.path.join(folder, line.path), _away(line)
+    if not os.path.lexists(path):
+        return ""
+    if os.path.lexists(os.path.join(folder, away)):  # an edit of the same text, long ago
+        away = f"{line.path}.edited-{os.urandom(_ASIDE_DIGITS // 2).hex()}"
+    durable.set_aside(path, os.path.join(folder, away), durable_name=False)
+    return away
+
+
+def _is_spent(folder: str, line: _Line, away: str) -> bool:
+    """Was it nothing but what the journal replaces? Then it is removed."""
+    try:
+        spent = _digest(content(folder, away)) == line.was
+    except DynastyError:  # no regular file: nothing of ours
+        return False
+    if spent:
+        durable.remove(os.path.join(folder, away))
+    return spent
+
+
+def _away(line: _Line) -> str:
+    """A name that is known again after a kill."""
+    return f"{line.path}.edited-{line.was[:_ASIDE_DIGITS] or '0' * _ASIDE_DIGITS}"
+
+
+def _is_same(staged: str, path: str) -> bool:
+    return os.path.lexists(path) and os.path.samestat(os.lstat(staged), os.lstat(path))
 
 
 def _append(folder: str, line: _Line) -> None:
@@ -167,11 +231,13 @@ def _take_back(folder: str, appended: list[_Line]) -> None:
 
 
 def _clear(folder: str) -> None:
+    """What processes that died had begun to write; nobody else writes, under the lock."""
     for parent, folders, names in os.walk(folder):
         if parent != folder:
             folders.clear()
         for name in names:
-            if name.startswith(NEXT):
+            _, mark, digits = name.rpartition(durable.TEMPORARY_PREFIX)
+            if name.startswith(NEXT) or (mark and len(digits) == _ASIDE_DIGITS):
                 with suppress(DiskError):  # the next one clears it
                     durable.remove(os.path.join(parent, name))
 
@@ -182,16 +248,22 @@ def _dump(lines: list[_Line]) -> bytes:
 
 
 def _load(folder: str) -> list[_Line] | None:
-    data = _content(folder, JOURNAL)
+    data = content(folder, JOURNAL)
     return None if data is None else _parse(data)
 
 
 def _parse(data: bytes) -> list[_Line]:
-    match parse(data):
+    try:
+        value = parse(data)
+    except MalformedError as failure:
+        raise DynastyError(f"{DYNASTY}/{JOURNAL} is damaged: {failure.message}") from None
+    match value:
+        case {"v": int(version)} if version > 1:
+            raise UnsupportedFormatError(f"{DYNASTY}/{JOURNAL} of version {version}")
         case {"v": 1, "files": [*files]}:
             return [_line(one) for one in files]
         case _:
-            raise MalformedError(f"{JOURNAL} is none of ours")
+            raise DynastyError(f"{DYNASTY}/{JOURNAL} is none of ours")
 
 
 def _line(value: Json) -> _Line:
@@ -201,7 +273,7 @@ def _line(value: Json) -> _Line:
             is_ours = len(parts) <= _DEPTH and not _FOREIGN.intersection(parts)
             if is_ours and (not was or spelling.digest(was)):
                 return _Line(path, was, size, data)
-    raise MalformedError(f"{JOURNAL} names no file of a dynasty")
+    raise DynastyError(f"{DYNASTY}/{JOURNAL} names no file of a dynasty")
 
 
 def _stage(folder: str, path: str, data: bytes) -> None:
@@ -224,20 +296,12 @@ def _appended(line: _Line) -> bytes:
     try:
         return binascii.a2b_base64(line.data, strict_mode=True)
     except ValueError as failure:
-        raise MalformedError(f"{JOURNAL} is damaged") from failure
+        raise DynastyError(f"{DYNASTY}/{JOURNAL} is damaged") from failure
 
 
 def _staged(folder: str, path: str) -> str:
     parent, _, name = path.rpartition("/")
     return os.path.join(folder, parent, NEXT + name)
-
-
-def _content(folder: str, path: str) -> bytes | None:
-    return _content_of(os.path.join(folder, path))
-
-
-def _content_of(path: str) -> bytes | None:
-    return read_bounded(path, FILE_BYTES)
 
 
 def _digest(data: bytes | None) -> str:

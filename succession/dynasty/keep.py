@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from savepoint.capture.memory import LOCK
-from savepoint.core.errors import MalformedError
+from savepoint.capture.memory import LOCK, is_writable
+from savepoint.core.errors import DynastyError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
-from savepoint.store.files import read_bounded
 from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
 from succession.dynasty import journal, meta, seen
-from succession.dynasty.constants import FILE_BYTES
 from succession.dynasty.entry import to_bytes, to_text
 from succession.dynasty.journal import Change
 from succession.dynasty.state import State, begun
@@ -34,6 +32,7 @@ PAGES = {"day": "day.md", "dusk": "dusk.md", "dawn": "dawn.md", "briefing": "day
 META = "dynasty.json"
 SHARED = {"vault": "vault.md", "deviants": "deviants.md"}
 LINEAGE, ARCHIVE, SESSIONS = "lineage.md", "archive.jsonl", "sessions.json"
+MISSING = "is missing beside what it rules"
 
 
 class Held(NamedTuple):
@@ -86,21 +85,31 @@ def opened(
     store: Store, branch: Branch, now: int, deadline: float, *, whole: bool = False
 ) -> Iterator[Held]:
     """The dynasty of a branch, while nobody else changes it. deadline: of time.monotonic().
-    whole: with lineage and archive, which may be long.
+    whole: with lineage and archive, which may be long. On a disk that nobody can write to it is
+    read without a lock.
 
-    Raises BusyError, MalformedError (dynasty.json; the hint is the way back), DiskError.
+    Raises BusyError, DynastyError (a file is damaged), UnsupportedFormatError, DiskError.
     """
     folder = folder_of(store)
+    if not is_writable(folder if os.path.isdir(folder) else store.path):
+        yield _read(folder, branch, now, None, whole=whole)
+        return
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), deadline):
         aside = journal.recover(folder)
         yield _read(folder, branch, now, tuple(aside), whole=whole)
 
 
-def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...], *, whole: bool) -> Held:
+def _read(
+    folder: str, branch: Branch, now: int, aside: tuple[str, ...] | None, *, whole: bool
+) -> Held:
+    """aside: as in Held; None: a change that was cut short could not be finished."""
     names = [*(f"{branch.folder}/{name}" for name in (*PAGES.values(), META)), *SHARED.values()]
     names += [LINEAGE, ARCHIVE, SESSIONS] if whole else [SESSIONS]
-    files = {name: read_bounded(os.path.join(folder, name), FILE_BYTES) for name in names}
+    if aside is None:
+        files = journal.read(folder, names)
+    else:
+        files = {name: journal.content(folder, name) for name in names}
     held = files[f"{branch.folder}/{META}"]
     path = os.path.join(folder, branch.folder, META)
     pages = {field: files[f"{branch.folder}/{name}"] for field, name in PAGES.items()}
@@ -110,7 +119,7 @@ def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...], *, whol
         state = State(known, texts["day"], texts["dusk"], texts["dawn"])
         state = state._replace(briefing=texts["briefing"])
     elif any(pages.values()):
-        raise MalformedError(f"{path}: is missing beside what it rules", hint=meta.WAY_BACK)
+        raise DynastyError(f"{path}: {MISSING}")
     else:
         state = begun(branch.name, now, branch.commit)
     shared = {field: to_text(files[name] or b"") for field, name in SHARED.items()}
@@ -121,7 +130,7 @@ def _read(folder: str, branch: Branch, now: int, aside: tuple[str, ...], *, whol
         archive=files.get(ARCHIVE) or b"",
     )
     sessions = seen.load(files[SESSIONS])
-    return Held(folder, branch.folder, held is not None, state, sessions, files, aside)
+    return Held(folder, branch.folder, held is not None, state, sessions, files, aside or ())
 
 
 def _files(branch: str, state: State) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ forget everything without a word (peers.md 3.3, defect 5).
 from __future__ import annotations
 
 from savepoint.core import schema, spelling
-from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core.errors import DynastyError, MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from succession.dynasty.constants import FILE_BYTES, RULER
@@ -15,11 +15,6 @@ from succession.dynasty.constants import FILE_BYTES, RULER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
-
-WAY_BACK = (
-    "`savepoint resurrect latest --only memory` writes the one that was saved last to a file, and "
-    "`savepoint succession import FILE --force` puts it back"
-)
 
 
 class Life(NamedTuple):
@@ -95,13 +90,13 @@ class Meta(NamedTuple):
 
 
 def load(data: bytes, path: str) -> Meta:
-    """The Meta of a file. Raises MalformedError with the way back, UnsupportedFormatError."""
+    """The Meta of a file. Raises DynastyError, UnsupportedFormatError."""
     try:
         return _load(data)
     except UnsupportedFormatError:
         raise
     except MalformedError as failure:
-        raise MalformedError(f"{path}: {failure.message}", hint=WAY_BACK) from None
+        raise DynastyError(f"{path}: {failure.message}") from None
 
 
 def _load(data: bytes) -> Meta:

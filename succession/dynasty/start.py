@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from savepoint.core.errors import DiskError
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, keep
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def at_start(request: Request, source: str, *, resurrected: bool) -> str:
-    """The briefing; see `succession.dynasty.at_start`."""
+    """The briefing; see `succession.dynasty.at_start`. It needs no disk that can be written to."""
     store = registry.find(Home(request.home), request.project)
     if not keep.is_there(store):
         return ""
@@ -23,12 +24,22 @@ def at_start(request: Request, source: str, *, resurrected: bool) -> str:
     key = session_key(request.session_id)
     with keep.opened(store, here, request.now, request.deadline) as held:
         text = brief(held.state, key)
-        if key not in held.seen.sessions and source != COMPACTION:
-            counts = resurrected or source not in NOT_A_SESSION
-            held.remember(held.seen.with_session(key, Session(counts=counts)))
-            if counts:
-                _surface(held, key)
+        if key in held.seen.sessions or source == COMPACTION:
+            return text
+        try:
+            _note(held, key, counts=resurrected or source not in NOT_A_SESSION)
+        except DiskError as failure:
+            if not text:
+                raise
+            return f"{text}\n(That it was told cannot be noted: {failure.message})"
     return text
+
+
+def _note(held: Held, key: str, *, counts: bool) -> None:
+    """It is a session, and knows what is suggested."""
+    held.remember(held.seen.with_session(key, Session(counts=counts)))
+    if counts:
+        _surface(held, key)
 
 
 def _surface(held: Held, key: str) -> None:

@@ -316,9 +316,9 @@ def test_the_snapshot_has_it(threads: Threads, tmp_path: Path) -> None:
 
     thread = threads.open()
     made = threads.settled(thread)
-    data = memory.read(threads.store.path, float("inf"), THREADS)
+    data = memory.read(threads.store.path, float("inf"), THREADS).data
     assert data is not None
     assert data.startswith(threads.file.read_bytes())
     assert Path(made.folder, "receipt.json").read_bytes() in data
     shutil.rmtree(log.folder_of(threads.store))
-    assert memory.read(threads.store.path, float("inf"), THREADS) is None
+    assert memory.read(threads.store.path, float("inf"), THREADS).data is None

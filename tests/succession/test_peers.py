@@ -120,7 +120,7 @@ def test_5_a_corrupt_dynasty_json_is_refused_with_the_way_back(scene: Scene, dat
     before = scene.files()
     with pytest.raises(MalformedError) as caught:
         scene.run()
-    assert "resurrect latest --only memory" in caught.value.hint
+    assert "names the savepoint that has it whole" in caught.value.hint
     assert scene.files() == before
 
 
