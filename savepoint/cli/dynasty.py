@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.cli import place, terminal
-from savepoint.core import limits
+from savepoint.core import limits, spelling
+from savepoint.core.errors import DynastyError, SavepointError
 from savepoint.store.layout import session_key
 from succession.dynasty import branch, constants, deviants, keep, tiers, triggers, vault
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint.core.strict_json import Json
+    from savepoint.store.layout import Store
     from succession.dynasty.branch import Branch
     from succession.dynasty.entry import Entry
     from succession.dynasty.keep import Held
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from succession.dynasty.state import State
 
 _BAR_CELLS = 20
+_BY_HAND = (
+    "no savepoint has it whole: mend it by hand, or move it away; "
+    "`savepoint succession import DIR` takes over pages that lie elsewhere, without a dynasty.json"
+)
 
 
 class Here(NamedTuple):
@@ -34,7 +40,9 @@ class Here(NamedTuple):
 
 
 def here(project: str) -> Here:
-    """Raises NoStoreError, UnverifiableError (which branch?)."""
+    """Raises NoStoreError, UnverifiableError (which branch?), SavepointError (the clock)."""
+    if not 0 <= time.time() <= spelling.LAST_TIME:  # no time of an entry could be written down
+        raise SavepointError("the clock of this machine is out of range", hint="set it")
     at = place.find(project)
     asked = place.request(at, "manual")
     return Here(at, branch.current(asked.project, asked.cwd, asked.environment))
@@ -43,12 +51,59 @@ def here(project: str) -> Here:
 @contextmanager
 def opened(where: Here, *, whole: bool = False) -> Iterator[Held]:
     """The dynasty, under its lock; whole: with lineage and archive. Raises BusyError,
-    MalformedError, DiskError.
+    DynastyError, UnsupportedFormatError, DiskError.
     """
-    deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
-    with keep.opened(where.at.store, where.branch, int(time.time()), deadline, whole=whole) as held:
+    deadline, now = time.monotonic() + limits.LOCK_WAIT_SECONDS, int(time.time())
+    store = where.at.store
+    with (
+        way_back(store, where.branch.folder),
+        keep.opened(store, where.branch, now, deadline, whole=whole) as held,
+    ):
         tell_aside(held.aside)
         yield held
+
+
+@contextmanager
+def way_back(store: Store, folder: str) -> Iterator[None]:
+    """Where a file of the dynasty is damaged, which savepoint it comes back from. folder: of the
+    branch.
+    """
+    try:
+        yield
+    except DynastyError as failure:
+        raise DynastyError(failure.message, hint=hint(store, folder, failure)) from None
+
+
+def damage(store: Store) -> list[SavepointError]:
+    """What cannot be read of the dynasty of a store, with what to do about it; for `fsck` and
+    `doctor`, which go on.
+    """
+    from succession.dynasty import whole
+
+    try:
+        found = whole.damage(store, time.monotonic() + limits.LOCK_WAIT_SECONDS)
+    except SavepointError as failure:
+        found = [("", failure)]
+    for folder, one in found:
+        one.hint = hint(store, folder, one)
+    return [one for _, one in found]
+
+
+def hint(store: Store, folder: str, failure: SavepointError) -> str:
+    """What to do about it; folder: of the branch, empty for what all branches share."""
+    if failure.hint != DynastyError.default_hint:
+        return failure.hint
+    from savepoint.store import savepoints
+    from succession.dynasty import whole
+
+    found = whole.newest(store, folder)
+    if found is None:
+        return _BY_HAND
+    chosen = f" --instance {found.paths.slug}" if len(savepoints.instances(store)) > 1 else ""
+    return (
+        f"`savepoint resurrect {found.record.seq}{chosen} --only memory` writes the newest that is "
+        "whole to a folder, and `savepoint succession import FOLDER --force` puts it back"
+    )
 
 
 def write(held: Held, done: Done) -> None:

@@ -58,7 +58,7 @@ def fsck(
         git = findings.find(repo, store, found.instances)
     counts = {**found.counts, "commits": git.commits}
     ledger = chain.fsck(repo, store, found.instances)
-    items = (*found.items, *git.items, *ledger, *_threads(store))
+    items = (*found.items, *git.items, *ledger, *_threads(store), *_dynasty(store))
     found = found._replace(items=items, counts=counts)
     code = next(filter(None, [found.exit_code, *(one.exit_code for one in outcome.problems)]), 0)
     if as_json:
@@ -86,6 +86,19 @@ def _threads(store: Store) -> list[Item]:
     except SavepointError as failure:
         return [damage(failure.message, failure.exit_code, failure.hint)]
     return []
+
+
+def _dynasty(store: Store) -> list[Item]:
+    """Its files: what no command could read, or finish."""
+    from savepoint.cli import dynasty
+    from savepoint.core.errors import BusyError, UnverifiableError
+    from savepoint.store.items import damage
+
+    unchecked = {BusyError.exit_code: UnverifiableError.exit_code}
+    return [
+        damage(one.message, unchecked.get(one.exit_code, one.exit_code), one.hint)
+        for one in dynasty.damage(store)
+    ]
 
 
 def _push(store: Store) -> None:

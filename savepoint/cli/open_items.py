@@ -37,11 +37,11 @@ def listed(folder: str | None) -> list[Json]:
 def _ledger(path: str) -> Ledger:
     """Raises SavepointError."""
     from savepoint.store.files import read_bounded
-    from succession.dynasty import bundle
+    from succession import bundles
     from succession.handoff import LOG
     from succession.handoff.ledger import Ledger
 
-    files = bundle.unpack(read_bounded(path, limits.HANDOFF_LOG_BYTES) or b"")
+    files = bundles.unpack(read_bounded(path, limits.HANDOFF_LOG_BYTES) or b"")
     chain, known = Chain(files.get(LOG, b"")), Ledger()
     if chain.fault is not None:
         raise chain.fault

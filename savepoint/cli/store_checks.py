@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from savepoint.cli import place, status, terminal
+from savepoint.cli import dynasty, place, status, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
 from savepoint.core import limits, spelling
 from savepoint.core.errors import KeyFileError, NoStoreError
@@ -49,6 +49,7 @@ def run(home: Home, at: place.Place) -> list[Check]:
         *_out_of_reach(home, at),
         *_pending(at),
         tried("missed fires", lambda: _missed(home, at)),
+        *_dynasty(at),
         _in_the_clear(at),
     ]
 
@@ -190,6 +191,12 @@ def _missed(home: Home, at: place.Place) -> Check:
         detail = f"{misspelt[-1].reason} ({count}, the last at {misspelt[-1].timestamp})"
         return good("missed fires", f"none; {detail}")
     return good("missed fires", "none")
+
+
+def _dynasty(at: place.Place) -> list[Check]:
+    """What is learned reaches no session where a file of it cannot be read."""
+    found = [fail("dynasty", one.message, one.hint) for one in dynasty.damage(at.store)]
+    return found or [good("dynasty", "its files can be read")]
 
 
 def _told(fires: list[Fire]) -> str:

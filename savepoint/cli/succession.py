@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from savepoint.cli import dynasty, options, succession_run, terminal
+from savepoint.cli import dynasty, options, succession_import, succession_run, terminal
 from savepoint.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ deviants_app = typer.Typer(
 app.add_typer(vault_app, name="vault")
 app.add_typer(deviants_app, name="deviants")
 app.command("run")(succession_run.run)
-app.command("import")(succession_run.import_)
+app.command("import")(succession_import.import_)
 
 _ENTRY_HELP = "Its title, or 6 or more digits of its id."
 EntryName = Annotated[str, typer.Argument(metavar="ENTRY", help=_ENTRY_HELP, callback=options.text)]

@@ -1,8 +1,7 @@
-"""`savepoint succession run` and `import`: what changes the whole dynasty at once."""
+"""`savepoint succession run`: Day becomes Dusk, covered by a savepoint."""
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,6 @@ from savepoint.cli import create, dynasty, options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import TranscriptError
 from savepoint.store import savepoints
-from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -45,58 +43,18 @@ def run(
     where = dynasty.here(project)
     asked = place.request(where.at, "manual")
     drawn = _verified(where.at, source, allow=allow_unverified) if source else None
+    with dynasty.opened(where):  # a damaged one is covered by no savepoint
+        pass
     made = None if dry else _cover(where.at)
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
     asked = asked._replace(session_id=dynasty.session(), deadline=deadline)
-    ran = running.run(asked, drawn or made, _REASON, dry=dry)
+    with dynasty.way_back(where.at.store, where.branch.folder):
+        ran = running.run(asked, drawn or made, _REASON, dry=dry)
     dynasty.tell_aside(ran.aside)
     if as_json:
         terminal.document(_document(ran, made, dry=dry))
     else:
         _print(ran, dry=dry)
-
-
-def import_(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="A folder with day.md or dynasty/, or the memory file of a savepoint.",
-        ),
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Of a memory file: replace what differs here.")
-    ] = False,
-    as_json: options.AsJson = False,
-    project: options.Project = ".",
-) -> None:
-    """Take over another tool's dynasty, or that of a savepoint."""
-    from succession.dynasty import adopt, bundle
-    from succession.dynasty.constants import BUNDLE_BYTES
-
-    if os.path.isfile(path):
-        at = place.find(project)
-        data = read_bounded(os.path.abspath(path), BUNDLE_BYTES) or b""
-        changed = bundle.put_back(at.store, data, force=force)
-        if as_json:
-            terminal.document({"changed": list(changed)})
-            return
-        terminal.say(f"the dynasty is back: {terminal.counted(len(changed), 'file')} changed")
-        return
-    where = dynasty.here(project)
-    folder = place.folder(path)
-    found = adopt.find(folder, where.at.project, where.branch)
-    with dynasty.opened(where, whole=True) as held:
-        done, lineage = adopt.take(held, found, int(time.time()))
-        dynasty.tell_aside(held.write(done.state, held.seen, lineage=lineage, archive=done.archive))
-    texts = done.state.day_page.texts() + done.state.dusk_page.texts()
-    if as_json:
-        ruler = done.state.meta.title()
-        terminal.document({"ruler": ruler, "taken": [*sorted(found.files)], "texts": list(texts)})
-        return
-    terminal.say(f"{done.state.meta.title()} rules: {', '.join(sorted(found.files))} taken over")
-    for text in texts:
-        terminal.note(f"no entry, kept as it is: {text[:80]}")
 
 
 def _cover(at: place.Place) -> Covering | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from succession.dynasty.record import Done
     from succession.dynasty.state import State
 
+_WITHOUT = "without that file its pages are taken over, and its first ruler begins anew"
 _PAGES = ("day.md", "dusk.md", "dawn.md")
 
 
@@ -40,7 +41,7 @@ class Found(NamedTuple):
 
 
 def find(folder: str, project: str, branch: Branch) -> Found:
-    """What is in that folder. Raises UsageError (no dynasty there), DiskError, MalformedError."""
+    """What is in that folder. Raises UsageError (no dynasty, no regular file), DiskError."""
     own = next((one for one in _own(folder, branch) if _has_pages(one)), "")
     parents = [folder, os.path.dirname(os.path.dirname(own)) if own else folder]
     places = {name: [own] for name in (*_PAGES, "dynasty.json")} if own else {}
@@ -53,7 +54,7 @@ def find(folder: str, project: str, branch: Branch) -> Found:
     files = {}
     for name, where in places.items():
         for one in where:
-            data = read_bounded(os.path.join(one, name), FILE_BYTES)
+            data = _read(os.path.join(one, name))
             if data is not None:
                 files[name] = data
                 break
@@ -68,7 +69,7 @@ def find(folder: str, project: str, branch: Branch) -> Found:
 def take(held: Held, found: Found, now: int) -> tuple[Done, bytes]:
     """The dynasty with all that was found, and what to append to the lineage.
 
-    Raises OutputExistsError where the branch has a dynasty already, MalformedError.
+    Raises OutputExistsError where the branch has a dynasty already, UsageError (its dynasty.json).
     """
     if held.exists and found.folder:
         raise OutputExistsError(
@@ -92,6 +93,14 @@ def take(held: Held, found: Found, now: int) -> tuple[Done, bytes]:
     lines = to_bytes(_joined(to_text(held.state.lineage), texts.get("lineage.md", "")))
     added = lines.removeprefix(held.state.lineage)
     return done._replace(state=_briefed(done.state), kept=kept), added
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        return read_bounded(path, FILE_BYTES)
+    except MalformedError as failure:
+        hint = "it takes regular files, none of them longer than a dynasty's may be"
+        raise UsageError(failure.message, hint=hint) from None
 
 
 def _briefed(state: State) -> State:
@@ -118,16 +127,16 @@ def _joined(ours: str, theirs: str) -> str:
 
 
 def _meta(meta: Meta, data: bytes | None) -> Meta:
-    """Who ruled there; counters of entries begin anew. Raises MalformedError."""
+    """Who ruled there; counters of entries begin anew. Raises UsageError."""
     if data is None:
         return meta
     try:
         value = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as failure:
-        raise MalformedError(f"its dynasty.json is no JSON: {failure}") from None
+        raise UsageError(f"its dynasty.json is no JSON: {failure}", hint=_WITHOUT) from None
     current = value.get("current") if isinstance(value, dict) else None
     if type(current) is not int or not 0 < current < limits.JSON_INTEGER_MOST:
-        raise MalformedError("its dynasty.json does not say who rules")
+        raise UsageError("its dynasty.json does not say who rules", hint=_WITHOUT)
     epithets = value.get("epithets")
     sessions = value.get("sessions_since_succession")
     named = epithets.items() if isinstance(epithets, dict) else ()

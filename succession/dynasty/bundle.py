@@ -1,88 +1,162 @@
-"""The dynasty out of a savepoint: what capture/memory.py put together, taken apart and put back."""
+"""The dynasty out of a savepoint, put back: checked before, and nothing that is there is lost."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from typing import TYPE_CHECKING
 
 from savepoint.capture.memory import LOCK
-from savepoint.core import limits
-from savepoint.core.errors import MalformedError, OutputExistsError
-from savepoint.core.strict_json import parse
+from savepoint.core import limits, spelling
+from savepoint.core.errors import (
+    DynastyError,
+    MalformedError,
+    OutputExistsError,
+    SavepointError,
+    UsageError,
+)
+from savepoint.core.named import NamedTuple
 from savepoint.store import durable
-from savepoint.store.files import read_bounded
-from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
-from succession.dynasty import journal
-from succession.dynasty.constants import FILE_BYTES
+from succession.dynasty import journal, keep, merge, meta, whole
 from succession.dynasty.journal import Change
 
 if TYPE_CHECKING:
-    from savepoint.core.strict_json import Json
+    from collections.abc import Iterable, Mapping
+
     from savepoint.store.layout import Store
 
-_APPENDED = ("archive.jsonl",)  # what only grows: a longer one that begins so is kept
+_MERGED = {keep.ARCHIVE: merge.archive, keep.LINEAGE: merge.lineage}  # what only grows
+_HINT = "`savepoint resurrect SELECTOR --only memory` writes one"
 
 
-def unpack(data: bytes) -> dict[str, bytes]:
-    """Path below the dynasty's folder → bytes, as between two changes. Raises MalformedError."""
-    if not data.endswith(b"\n"):
-        raise MalformedError("no bundle of a dynasty")
-    start = data.rfind(b"\n", 0, len(data) - 1) + 1
-    files: dict[str, bytes] = {}
-    at = 0
-    for path, size in map(_listed, _table(data[start:-1])):
-        files[path] = data[at : at + size]
-        at += size
-    if start == 0 or at != start - 1:
-        raise MalformedError("the bundle's list does not fit its bytes")
-    return journal.replayed(files)
+class Back(NamedTuple):
+    """What became of a dynasty that was put back."""
+
+    changed: tuple[str, ...]  # paths below its folder
+    kept: str  # the folder with what was replaced; empty: nothing was
+    aside: tuple[str, ...]  # edits that came in between, as `journal.commit`
+    left: tuple[str, ...]  # what was not put back, and why
 
 
-def put_back(store: Store, data: bytes, *, force: bool) -> list[str]:
-    """The dynasty of a bundle in the place of what is there; what the bundle does not know stays.
-    Returns the paths that changed.
+def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
+    """The dynasty of a memory file in the place of what is there. branch: the folder of the one
+    that must be whole in it; another that is not stays as it is. What the file does not know
+    stays, archive and lineage grow, and what is replaced is kept in a folder of its own.
 
-    Raises OutputExistsError (a file that differs, without `force`), MalformedError, BusyError,
-    DiskError; then nothing is changed.
+    Raises UsageError (no such file), DynastyError (damaged), OutputExistsError (a file differs, or
+    it is another dynasty, without `force`), BusyError, DiskError; then nothing is changed.
     """
-    wanted = unpack(data)
-    folder = os.path.join(store.path, DYNASTY)
+    files = _files(data)
+    faults = whole.broken(files)
+    if branch in faults:
+        raise DynastyError(f"what is to be put back is damaged: {faults[branch].message}")
+    left = [f"{one} stays as it is: {failure.message}" for one, failure in faults.items()]
+    files = {path: one for path, one in files.items() if path.partition("/")[0] not in faults}
+    folder = keep.folder_of(store)
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), time.monotonic() + limits.LOCK_WAIT_SECONDS):
+        torn = _recover(folder, force=force)
+        before = {path: journal.content(folder, path) for path in files if whole.is_own(path)}
+        change = _change(before, files)
+        taken = {path: held for path in change.replace if (held := before[path]) is not None}
+        if not force:
+            _ask(before, files, taken)
+        kept = _keep(store, {**torn, **taken})
+        if torn:
+            durable.remove(os.path.join(folder, journal.JOURNAL))
+            journal.recover(folder)
+        aside = journal.commit(folder, before, change) if any(change) else []
+        added, not_added = _beside(folder, files)
+    changed = sorted({*change.replace, *change.append, *added})
+    return Back(tuple(changed), kept, tuple(aside), (*left, *not_added))
+
+
+def _files(data: bytes) -> dict[str, bytes]:
+    try:
+        files = whole.unpack(data)
+    except DynastyError:
+        raise
+    except MalformedError as failure:
+        raise UsageError(
+            f"that is no memory file of a savepoint: {failure.message}", hint=_HINT
+        ) from None
+    if not any(map(whole.is_own, files)):
+        raise UsageError("that memory file holds no dynasty", hint=_HINT)
+    return files
+
+
+def _recover(folder: str, *, force: bool) -> dict[str, bytes]:
+    """Finish a change that was cut short; where its journal is damaged, what is there of it."""
+    try:
         journal.recover(folder)
-        before = {path: read_bounded(os.path.join(folder, path), FILE_BYTES) for path in wanted}
-        changed = {path: one for path, one in wanted.items() if not _has(path, before[path], one)}
-        taken = [path for path in changed if before[path] is not None]
-        if taken and not force:
-            raise OutputExistsError(
-                f"the dynasty here differs: {', '.join(taken[: limits.LISTED])}",
-                hint="--force puts the other one in its place; save first: `savepoint create`",
-            )
-        journal.commit(folder, before, Change(changed, {}))
-    return sorted(changed)
+    except DynastyError:
+        if not force:
+            raise
+        torn = {path: journal.content(folder, path) for path in whole.of_changes(folder)}
+        return {path: data for path, data in torn.items() if data is not None}
+    return {}
 
 
-def _has(path: str, held: bytes | None, wanted: bytes) -> bool:
-    return held == wanted or (path in _APPENDED and (held or b"").startswith(wanted))
+def _change(before: Mapping[str, bytes | None], files: Mapping[str, bytes]) -> Change:
+    own = {path: files[path] for path in before}
+    grown = {
+        path: _MERGED[path](before[path] or b"", own.pop(path)) for path in _MERGED if path in own
+    }
+    return Change(
+        {path: data for path, data in own.items() if data != before[path]},
+        {path: data for path, data in grown.items() if data},
+    )
 
 
-def _table(line: bytes) -> list[Json]:
-    match parse(line):
-        case {"v": 1, "files": [*files]}:
-            return files
-        case _:
-            raise MalformedError("no bundle of a dynasty that this version knows")
+def _ask(
+    before: Mapping[str, bytes | None], files: Mapping[str, bytes], taken: Iterable[str]
+) -> None:
+    """Raises OutputExistsError where something of somebody's would go, or come in."""
+    hint = "--force puts it in its place, keeps what it replaces, and joins archive and lineage"
+    theirs = files.get(keep.ARCHIVE, b"")
+    if merge.is_foreign(before.get(keep.ARCHIVE) or b"", theirs):
+        raise OutputExistsError(f"that is another dynasty, {_whose(files)}", hint=hint)
+    names = list(taken)
+    if names:
+        more = f" and {len(names) - limits.LISTED} more" if len(names) > limits.LISTED else ""
+        listed = ", ".join(names[: limits.LISTED])
+        raise OutputExistsError(f"the dynasty here differs: {listed}{more}", hint=hint)
 
 
-def _listed(value: Json) -> tuple[str, int]:
-    match value:
-        case {"path": str(path), "bytes": int(size)} if size >= 0 and _PATH.fullmatch(path):
-            return path, size
-        case _:
-            raise MalformedError("a bundle names what is no file of a dynasty")
+def _whose(files: Mapping[str, bytes]) -> str:
+    """`that of Claude 3 on main since 2026-03-08T14:26:40Z`, of each branch."""
+    held = {path: data for path, data in files.items() if os.path.basename(path) == keep.META}
+    rulers = [meta.load(data, path) for path, data in held.items() if whole.is_own(path)]
+    told = [f"{one.title()} on {one.branch} since {spelling.time_text(one.born)}" for one in rulers]
+    return f"that of {', '.join(told[: limits.LISTED])}" if told else "which nobody rules"
 
 
-_PATH = re.compile(r"(?:[a-z0-9~_-]{1,64}/)?[a-z.][A-Za-z0-9._-]{0,99}")
+def _keep(store: Store, files: Mapping[str, bytes]) -> str:
+    """What is replaced, in a folder of its own, where what was restored is; no one removes it."""
+    if not files:
+        return ""
+    kept = os.path.join(store.restored, f"dynasty-replaced-{os.urandom(8).hex()}")
+    for path, data in files.items():
+        target = os.path.join(kept, path)
+        durable.make_directories(os.path.dirname(target))
+        durable.create_exclusive(target, data)
+    return kept
+
+
+def _beside(folder: str, files: Mapping[str, bytes]) -> tuple[list[str], list[str]]:
+    """What people had put beside our files comes back where nothing is: theirs is not replaced.
+    Returns the paths that came, and what did not.
+    """
+    came, left = [], []
+    for path in (one for one in files if not whole.is_own(one)):
+        target = os.path.join(folder, path)
+        try:
+            durable.make_directories(os.path.dirname(target))
+            if durable.create_exclusive(target, files[path]):
+                came.append(path)
+            elif journal.content(folder, path) != files[path]:
+                left.append(f"{path} stays as it is: it is no file of the dynasty")
+        except SavepointError as failure:
+            left.append(f"{path} did not come back: {failure.message}")
+    return came, left

@@ -56,4 +56,5 @@ CALLS_KEPT = 8192  # ids of tool calls that were counted
 TRANSCRIPT_BYTES = 64 * 1024 * 1024  # of a transcript, read at one Stop; older ones are passed over
 FILE_BYTES = 64 * 1024 * 1024  # of one file of the dynasty
 BUNDLE_BYTES = 256 * 1024 * 1024  # of all its files together
+SAVEPOINTS_LOOKED_AT = 200  # the last ones, for one that has a broken dynasty whole
 GIT_SECONDS = 2.0  # seconds to list commits

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.core.errors import MalformedError, OutputExistsError, UsageError
+from savepoint.core.errors import OutputExistsError, UsageError
 from succession.dynasty import adopt
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_a_dynasty_is_not_replaced(scene: Scene, old: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"current":"7"}', b'{"current":0}', b"\xff"])
 def test_a_corrupt_dynasty_json_is_refused(scene: Scene, old: Path, data: bytes) -> None:
     (old / "dynasty/main/dynasty.json").write_bytes(data)
-    with pytest.raises(MalformedError):
+    with pytest.raises(UsageError):
         _take(scene, old)
     assert not scene.held().exists
 

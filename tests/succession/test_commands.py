@@ -218,23 +218,31 @@ def test_the_way_back_from_a_corrupt_dynasty_json(
     """The hint, word for word."""
     _decide(says)
     made = says("run", "--json").json["savepoint"]
-    Path(cli.paths.store.path, "dynasty/main/dynasty.json").write_text("{")
+    broken = Path(cli.paths.store.path, "dynasty/main/dynasty.json")
+    broken.write_text("{")
+    cli.say("and on")
+    cli.created()
+    ran = cli("succession", "run")
+    assert ran.code == 20
+    assert f"savepoint: hint: `savepoint resurrect {made} --only memory` writes" in ran.err
     out = tmp_path / "back"
     cli.good("resurrect", str(made), "--only", "memory", "-o", str(out), "--allow-unverified")
-    (kept,) = (one for one in out.rglob("*") if one.is_file())
-    assert cli("succession", "import", str(kept)).code == 1
-    says("import", str(kept), "--force")
+    assert cli("succession", "import", str(out)).code == 1
+    told = says("import", str(out), "--force").text
+    assert Path(told.partition("What was replaced: ")[2].strip(), "main/dynasty.json").is_file()
     assert says("status", "--json").json["ruler"] == "Claude 1"
     assert "Chose tabs" in says("day").text
 
 
 def test_a_corrupt_dynasty_json_names_the_way_back(cli: Scene, says: Callable[..., Ran]) -> None:
     _decide(says)
+    saved = len(cli.good("list", "--json").json["savepoints"])
     Path(cli.paths.store.path, "dynasty/main/dynasty.json").write_text("{")
     for command in ("status", "day", "run"):
         ran = cli("succession", command)
         assert ran.code == 20
-        assert "savepoint: hint: `savepoint resurrect latest --only memory`" in ran.err
+        assert "savepoint: hint: no savepoint has it whole: mend it by hand" in ran.err
+    assert len(cli.good("list", "--json").json["savepoints"]) == saved, "none covers damage"
 
 
 def test_the_agents_own_session_is_known(

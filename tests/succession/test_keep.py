@@ -18,7 +18,7 @@ from savepoint.core.errors import (
 )
 from savepoint.store import durable
 from savepoint.store.locks import Lock
-from succession.dynasty import bundle, journal
+from succession.dynasty import bundle, journal, whole
 from succession.dynasty.journal import Change
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _AFTER = {"a.md": b"new a", "b/c.md": b"new c", "b/d.md": b"new d", "log.jsonl":
 _CHANGE = Change(
     {"a.md": b"new a", "b/c.md": b"new c", "b/d.md": b"new d"}, {"log.jsonl": b"two\n"}
 )
-_CALLS = ("make_directories", "replace", "append", "set_aside", "remove", "sync_directory")
+_CALLS = ("make_directories", "replace", "append", "set_aside", "link", "remove", "sync_directory")
 
 
 class _Killed(BaseException):
@@ -227,17 +227,17 @@ def test_bundle_and_back(scene: Scene) -> None:
     scene.record("A decision", "because")
     scene.run()
     before = scene.files()
-    data = memory.read(scene.store.path, time.monotonic() + 120)
+    data = memory.read(scene.store.path, time.monotonic() + 120).data
     assert data is not None
-    assert bundle.unpack(data) == before
-    assert list(bundle.unpack(data))[:1] == ["archive.jsonl"]
+    assert whole.unpack(data) == before
+    assert list(whole.unpack(data))[:1] == ["archive.jsonl"]
     scene.record("Another", "because")
     scene.run()
     after = scene.files()
     with pytest.raises(OutputExistsError):
-        bundle.put_back(scene.store, data, force=False)
+        bundle.put_back(scene.store, data, scene.branch.folder, force=False)
     assert scene.files() == after
-    bundle.put_back(scene.store, data, force=True)
+    bundle.put_back(scene.store, data, scene.branch.folder, force=True)
     assert scene.files() == {**before, "archive.jsonl": after["archive.jsonl"]}
     assert [one.title for one in scene.state.dusk_page.entries] == ["A decision"]
 
@@ -251,10 +251,10 @@ def test_a_bundle_of_a_moment_between_is_that_of_after(
         patch.setattr(journal, "_finish", lambda *_: (_ for _ in ()).throw(_Killed()))
         with pytest.raises(_Killed):
             scene.run()
-    data = memory.read(scene.store.path, time.monotonic() + 120)
+    data = memory.read(scene.store.path, time.monotonic() + 120).data
     assert data is not None
     assert scene.state.meta.current == 2, "who reads finishes it"
-    assert bundle.unpack(data) == scene.files()
+    assert whole.unpack(data) == scene.files()
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_bundle_of_a_moment_between_is_that_of_after(
 )
 def test_what_is_no_bundle_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        bundle.unpack(data)
+        whole.unpack(data)
 
 
 def test_a_newer_dynasty_json_is_not_touched(scene: Scene) -> None:

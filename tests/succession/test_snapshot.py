@@ -9,7 +9,7 @@ import pytest
 
 from savepoint.core.errors import BusyError
 from savepoint.store.locks import Lock
-from succession.dynasty import bundle
+from succession.dynasty import bundle, whole
 from tests.hook.test_imports import imported
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _held(scene: Scene) -> dict[str, bytes] | None:
     """The dynasty in the newest savepoint."""
     found = scene.project.files()
     data = next((found[name] for name in found if name.startswith("succession:")), None)
-    return None if data is None else bundle.unpack(data)
+    return None if data is None else whole.unpack(data)
 
 
 def test_each_savepoint_holds_the_dynasty(scene: Scene) -> None:
@@ -47,7 +47,7 @@ def test_the_state_before_a_succession_comes_back(scene: Scene) -> None:
     scene.run()
     found = scene.project.files()
     data = next(found[name] for name in found if name.startswith("succession:"))
-    bundle.put_back(scene.store, data, force=True)
+    bundle.put_back(scene.store, data, scene.branch.folder, force=True)
     after = scene.files()
     assert after["archive.jsonl"].startswith(before.pop("archive.jsonl")), "it only grows"
     assert {one: after[one] for one in before} == before

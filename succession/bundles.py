@@ -1,0 +1,44 @@
+"""A memory out of a savepoint, the dynasty's or the threads', taken apart into its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint.core.errors import MalformedError
+from savepoint.core.strict_json import parse
+
+if TYPE_CHECKING:
+    from savepoint.core.strict_json import Json
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """Path → bytes, as capture/memory.py put them together. What paths a memory may have is for who
+    writes them. Raises MalformedError.
+    """
+    if not data.endswith(b"\n"):
+        raise MalformedError("no memory out of a savepoint")
+    start = data.rfind(b"\n", 0, len(data) - 1) + 1
+    files: dict[str, bytes] = {}
+    at = 0
+    for path, size in map(_listed, _table(data[start:-1])):
+        files[path] = data[at : at + size]
+        at += size
+    if start == 0 or at != start - 1:
+        raise MalformedError("the list at the end of the memory does not fit its bytes")
+    return files
+
+
+def _table(line: bytes) -> list[Json]:
+    match parse(line):
+        case {"v": 1, "files": [*files]}:
+            return files
+        case _:
+            raise MalformedError("no memory out of a savepoint that this version knows")
+
+
+def _listed(value: Json) -> tuple[str, int]:
+    match value:
+        case {"path": str(path), "bytes": int(size)} if size >= 0:
+            return path, size
+        case _:
+            raise MalformedError("the list at the end of the memory names what is no file")
