@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.strict_json import parse
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def unpack(data: bytes) -> dict[str, bytes]:
     """Path → bytes, as capture/memory.py put them together. What paths a memory may have is for who
-    writes them. Raises MalformedError.
+    writes them. Raises MalformedError, UnsupportedFormatError.
     """
     if not data.endswith(b"\n"):
         raise MalformedError("no memory out of a savepoint")
@@ -32,8 +32,10 @@ def _table(line: bytes) -> list[Json]:
     match parse(line):
         case {"v": 1, "files": [*files]}:
             return files
+        case {"v": int(version)} if version > 1:
+            raise UnsupportedFormatError(f"a memory of version {version}")
         case _:
-            raise MalformedError("no memory out of a savepoint that this version knows")
+            raise MalformedError("no memory out of a savepoint")
 
 
 def _listed(value: Json) -> tuple[str, int]:

@@ -266,12 +266,16 @@ def test_a_bundle_of_a_moment_between_is_that_of_after(
         b'x\n{"v":1,"files":[]}\n',
         b'x\n{"v":1,"files":[{"path":"../a","bytes":1}]}\n',
         b'x\n{"v":1,"files":[{"path":"a.md","bytes":2}]}\n',
-        b'x\n{"v":2,"files":[{"path":"a.md","bytes":1}]}\n',
     ],
 )
 def test_what_is_no_bundle_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError):
         whole.unpack(data)
+
+
+def test_a_bundle_of_a_newer_version_is_told() -> None:
+    with pytest.raises(UnsupportedFormatError):
+        whole.unpack(b'x\n{"v":2,"files":[{"path":"a.md","bytes":1}]}\n')
 
 
 def test_a_newer_dynasty_json_is_not_touched(scene: Scene) -> None:
