@@ -10,6 +10,7 @@ from anchor_service.ledgers import open_ledger
 from anchor_service.ledgers.clusters import PUBLIC
 from anchor_service.ledgers.embedded import EmbeddedLedger
 from anchor_service.ledgers.rpc import RpcLedger
+from savepoint.core import limits
 from tests.ledger.entries import Author, fund
 from tests.ledger.facade import serving
 
@@ -68,3 +69,9 @@ def author(ledger: Ledger) -> Author:
     one = Author()
     fund(ledger, one)
     return one
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LEDGER_PAUSE_LONGEST_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "LEDGER_BREAK_FAILURES", 1000)

@@ -23,24 +23,18 @@ from tests.ledger.entries import Author, land, read, send
 from tests.ledger.facade import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from anchor_service.ledgers.clusters import Cluster
     from anchor_service.ledgers.embedded import EmbeddedLedger
     from tests.ledger.facade import Facade, Reply
+
+pytestmark = pytest.mark.usefixtures("impatient")
 
 _BROKEN = [
     *(lies.html, lies.empty, lies.truncated, lies.hung_up, lies.oversized, lies.packed),
     *(lies.other_id, lies.deep, lies.nonsense, lies.behind),
     *(lies.overloaded("0"), lies.redirecting("/elsewhere")),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEDGER_PAUSE_LONGEST_SECONDS", 0.01)
-    monkeypatch.setattr(limits, "LEDGER_BREAK_FAILURES", 1000)
 
 
 @pytest.fixture
@@ -301,79 +295,6 @@ def test_what_a_node_says_is_repeated_without_its_control_characters(
         ledger.height()
     assert refused.value.message.isprintable()
     assert len(refused.value.message) < 400
-
-
-class Two:
-    """Two endpoints of one cluster, of which the second is another place."""
-
-    def __init__(self, first: Facade, second: Facade) -> None:
-        self.first = first
-        self.second = second
-
-    def cluster(self) -> Cluster:
-        addresses = self.first.cluster().addresses + self.second.cluster().addresses
-        return self.first.cluster()._replace(addresses=addresses)
-
-
-@pytest.fixture
-def two(facade: Facade) -> Iterator[Two]:
-    with serving(facade.ledger) as other:
-        yield Two(facade, other)
-
-
-def test_the_other_endpoint_is_asked_when_one_fails(two: Two) -> None:
-    ledger = RpcLedger(two.cluster())
-    two.first.lies[""] = lies.html
-    author = Author()
-    send(ledger, author)
-    two.first.lies[""] = lies.behind
-    assert read(ledger, author) is not None
-    assert "sendTransaction" not in two.first.asked
-
-
-def test_finalized_is_what_two_places_say(two: Two, tmp_path: Path) -> None:
-    ledger = RpcLedger(two.cluster())
-    author = Author()
-    land(ledger, author)
-    assert ledger.endpoints == 2
-    assert read(ledger, author, "finalized") is not None
-    assert "getMultipleAccounts" in two.first.asked
-    assert "getMultipleAccounts" in two.second.asked
-    two.second.lies["getMultipleAccounts"] = lies.html
-    with pytest.raises(LedgerUnreachableError):
-        ledger.account(author.account, "finalized")
-    assert ledger.account(author.account, "confirmed") is not None
-
-
-def test_places_that_disagree_are_no_answer(two: Two) -> None:
-    ledger = RpcLedger(two.cluster())
-    author = Author()
-    land(ledger, author)
-
-    def older(reply: Reply) -> None:
-        reply.document["result"] = {"context": {"slot": 1}, "value": [None]}
-
-    two.second.lies["getMultipleAccounts"] = older
-    with pytest.raises(LedgerUnreachableError, match="disagree"):
-        ledger.account(author.account, "finalized")
-
-
-def test_never_is_what_every_place_says(two: Two) -> None:
-    ledger = RpcLedger(two.cluster())
-    author = Author()
-    sent = land(ledger, author)
-    two.first.lies["getSignatureStatuses"] = lies.unseen
-    assert ledger.landing(sent.signature, history=True) is not None
-    two.second.lies["getSignatureStatuses"] = lies.html
-    with pytest.raises(LedgerUnreachableError):
-        ledger.landing(sent.signature, history=True)
-
-
-def test_endpoints_of_two_clusters_are_refused(two: Two) -> None:
-    two.second.genesis = os.urandom(32)
-    ledger = RpcLedger(two.cluster())
-    with pytest.raises(WrongClusterError):
-        ledger.account(os.urandom(32), "finalized")
 
 
 def test_keys_in_a_url_are_used_and_never_shown(
