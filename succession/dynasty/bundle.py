@@ -44,19 +44,22 @@ def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
     that must be whole in it; another that is not stays as it is. What the file does not know
     stays, archive and lineage grow, and what is replaced is kept in a folder of its own.
 
-    Raises UsageError (no such file), DynastyError (damaged), OutputExistsError (a file differs, or
-    it is another dynasty, without `force`), BusyError, DiskError; then nothing is changed.
+    Raises UsageError (no such file), DynastyError (damaged), UnsupportedFormatError,
+    OutputExistsError (a file differs, or it is another dynasty, without `force`), BusyError,
+    DiskError; then nothing is changed.
     """
     files = _files(data)
     faults = whole.broken(files)
-    if branch in faults:
-        raise DynastyError(f"what is to be put back is damaged: {faults[branch].message}")
+    fault = faults.get(branch)
+    if fault is not None:
+        told = f"what is to be put back is damaged: {fault.message}"
+        raise DynastyError(told) if isinstance(fault, DynastyError) else fault
     left = [f"{one} stays as it is: {failure.message}" for one, failure in faults.items()]
     files = {path: one for path, one in files.items() if path.partition("/")[0] not in faults}
     folder = keep.folder_of(store)
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), time.monotonic() + limits.LOCK_WAIT_SECONDS):
-        torn = _recover(folder, force=force)
+        found, torn = _recover(folder, force=force)
         before = {path: journal.content(folder, path) for path in files if whole.is_own(path)}
         change = _change(before, files)
         taken = {path: held for path in change.replace if (held := before[path]) is not None}
@@ -69,7 +72,7 @@ def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
         aside = journal.commit(folder, before, change) if any(change) else []
         added, not_added = _beside(folder, files)
     changed = sorted({*change.replace, *change.append, *added})
-    return Back(tuple(changed), kept, tuple(aside), (*left, *not_added))
+    return Back(tuple(changed), kept, (*found, *aside), (*left, *not_added))
 
 
 def _files(data: bytes) -> dict[str, bytes]:
@@ -78,24 +81,23 @@ def _files(data: bytes) -> dict[str, bytes]:
     except DynastyError:
         raise
     except MalformedError as failure:
-        raise UsageError(
-            f"that is no memory file of a savepoint: {failure.message}", hint=_HINT
-        ) from None
+        raise UsageError(failure.message, hint=_HINT) from None
     if not any(map(whole.is_own, files)):
         raise UsageError("that memory file holds no dynasty", hint=_HINT)
     return files
 
 
-def _recover(folder: str, *, force: bool) -> dict[str, bytes]:
-    """Finish a change that was cut short; where its journal is damaged, what is there of it."""
+def _recover(folder: str, *, force: bool) -> tuple[list[str], dict[str, bytes]]:
+    """Finish a change that was cut short: the edits that were set aside, and, where its journal is
+    damaged, what is there of it.
+    """
     try:
-        journal.recover(folder)
+        return journal.recover(folder), {}
     except DynastyError:
         if not force:
             raise
-        torn = {path: journal.content(folder, path) for path in whole.of_changes(folder)}
-        return {path: data for path, data in torn.items() if data is not None}
-    return {}
+    torn = {path: journal.content(folder, path) for path in whole.of_changes(folder)}
+    return [], {path: data for path, data in torn.items() if data is not None}
 
 
 def _change(before: Mapping[str, bytes | None], files: Mapping[str, bytes]) -> Change:

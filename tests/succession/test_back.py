@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.capture import memory
-from savepoint.core.errors import DynastyError, OutputExistsError, UsageError
-from succession.dynasty import bundle, merge, whole
+from savepoint.core.errors import (
+    DynastyError,
+    OutputExistsError,
+    UnsupportedFormatError,
+    UsageError,
+)
+from succession.dynasty import bundle, journal, merge, whole
 from tests.succession.scene import Scene
 
 if TYPE_CHECKING:
@@ -172,6 +177,29 @@ def test_a_damaged_journal_gives_way_to_a_forced_import(scene: Scene) -> None:
     assert (kept / "main/.next-day.md").read_bytes() == b"was to come"
     assert [one.title for one in scene.state.day_page.entries] == ["A decision"]
     assert not list(scene.folder.rglob(".next-*"))
+
+
+def test_an_edit_that_a_cut_short_change_met_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.record("A decision", "because")
+    data = _saved(scene)
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "_finish", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            scene.run()
+    (scene.own / "day.md").write_text("my edit")
+    (aside,) = _put_back(scene, data).aside
+    assert (scene.folder / aside).read_text() == "my edit"
+    assert "A decision" in scene.state.day
+
+
+def test_a_newer_version_is_not_called_damage(scene: Scene) -> None:
+    scene.record("A decision", "because")
+    path = scene.own / "dynasty.json"
+    path.write_bytes(path.read_bytes().replace(b'{"v":1', b'{"v":2'))
+    with pytest.raises(UnsupportedFormatError):
+        _put_back(scene, _saved(scene))
 
 
 def test_the_newest_savepoint_that_is_whole_is_named(scene: Scene) -> None:
