@@ -21,7 +21,12 @@ from savepoint.cli import (
 )
 from savepoint.cli import verify as verifying
 from savepoint.core import limits
-from savepoint.core.errors import NoStoreError, OutputExistsError, UnverifiableError
+from savepoint.core.errors import (
+    NoStoreError,
+    OutputExistsError,
+    SavepointError,
+    UnverifiableError,
+)
 from savepoint.gitlayer import remote_url
 from savepoint.store import backup, garbage, registry
 from savepoint.store.config import EMBEDDED
@@ -92,7 +97,7 @@ def bootstrap(
         done = _run(at, found, report, asked, tell, kept)
     there = place.find(folder)
     resurrect.afterwards(there, done)
-    resurrection_report.tell(done.report, as_json=as_json)
+    resurrection_report.tell(done.report, there.store, as_json=as_json)
 
 
 def _refuse_store(folder: str, kept: Backup) -> None:
@@ -150,6 +155,7 @@ def _run(
 
     def publish() -> Parent:
         fresh = found._replace(config=at.config)
+        _bring_threads(found)
         published = making.publish(fresh, place.home(), kept, at.folder)
         if published.aside:
             terminal.note(f"what stood in the store's place, without savepoints: {published.aside}")
@@ -158,6 +164,20 @@ def _run(
     shown = remote_url.parse(at.config.remote or "", "/").shown
     with Resurrection(parent, report, asked, found.known, tell) as going:
         return going.run(shown, publish=publish)
+
+
+def _bring_threads(found: Fetched) -> None:
+    """What threads owe is in the store when that gets its place. A log that was damaged when it was
+    saved keeps nothing else from coming back.
+    """
+    from succession.handoff import saved
+
+    try:
+        data = saved.held_by(found.paths, found.savepoint)
+        if data is not None:
+            saved.put_back(found.store, data)
+    except SavepointError as failure:
+        terminal.note(f"what threads owe does not come back: {failure.message}")
 
 
 def _only_verify(url: RemoteUrl, instance: str, ledger: str) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from savepoint.cli import (
     handoff_config,
+    handoff_import,
     handoff_place,
     handoff_run,
     handoff_show,
@@ -17,7 +18,6 @@ from savepoint.cli import (
 from savepoint.cli.handoff_place import SETTINGS, Text, ThreadName
 from savepoint.core.errors import HandoffError, UsageError
 from savepoint.core.handoff_log import Draft
-from savepoint.store.layout import session_key
 from succession.handoff import create, drivers, running, titles
 from succession.handoff.ledger import BINDING, CLOSED, OFFER, WORK, Binding
 
@@ -48,6 +48,7 @@ app.command("status")(handoff_show.status)
 app.command("needed")(handoff_show.needed)
 app.command("ready")(handoff_show.ready)
 app.command("verify")(handoff_show.verify)
+app.command("import")(handoff_import.import_threads)
 app.command("gather")(handoff_run.gather)
 app.command("create")(handoff_run.create)
 app.command("accept")(handoff_run.accept)
@@ -85,11 +86,10 @@ def thread(
 ) -> None:
     """Open a thread: from now on it is known what it owes."""
     with handoff_place.desk(project, make_it=True) as at:
-        name = session or handoff_place.current_session(at.at)
         body: dict[str, Json] = {
             "project": at.at.project,
             "title": titles.fitting(title),
-            "session": session_key(name) if name else None,
+            "session": handoff_place.session_named(at.at, session),
         }
         new = create.new_thread()
         at.held.add(at.author, at.now, [Draft("open", new, body)])

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import typer
@@ -18,16 +18,23 @@ from savepoint.capture import surroundings
 from savepoint.capture.agents import claude
 from savepoint.cli import options, place
 from savepoint.core import limits
-from savepoint.core.errors import HandoffError, UsageError
+from savepoint.core.errors import (
+    HandoffError,
+    RolledBackError,
+    SelectorError,
+    TamperedError,
+    UsageError,
+)
 from savepoint.core.handoff_log import Author
 from savepoint.core.strict_json import dump
 from savepoint.store import index, keyring
 from savepoint.store.layout import session_key
-from succession.handoff import drivers, log, owner
-from succession.handoff.ledger import OPEN
+from succession.handoff import drivers, log, owner, saved, whose
+from succession.handoff.ledger import AWAITED, OPEN, SETTLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Never
 
     from savepoint.store.layout import InstancePaths
     from succession.handoff.drivers import Driver
@@ -49,6 +56,9 @@ ThreadName: TypeAlias = Annotated[
 Text: TypeAlias = Annotated[
     str, typer.Argument(metavar="TEXT", help="What it is, in words.", callback=options.text)
 ]
+_TOLD = "CLAUDE_CODE_SESSION_ID"  # the agent tells its commands which session runs them
+_SHOWN = 80  # characters of a session's id that is none
+_OPENS = "`savepoint handoff thread TITLE` opens one"
 _HARDENED = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 
@@ -61,8 +71,8 @@ class Desk(NamedTuple):
     now: int  # Unix seconds
 
     def thread(self, name: str) -> Thread:
-        """The open thread that is meant. Raises HandoffError, UsageError."""
-        return chosen(self.held.ledger, self.at.project, name)
+        """The thread that is meant. Raises HandoffError, UsageError."""
+        return chosen(self.at, self.held.ledger, name)
 
 
 @contextmanager
@@ -71,7 +81,9 @@ def desk(project: str, *, make_it: bool = False) -> Iterator[Desk]:
     at = place.find(project)
     author = author_of(at.paths)
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
-    with log.opened(at.store, deadline, make_it=make_it) as held:
+    with ExitStack() as stack:
+        with _way_back(at):
+            held = stack.enter_context(log.opened(at.store, deadline, make_it=make_it))
         yield Desk(at, held, author, int(time.time()))
 
 
@@ -82,42 +94,93 @@ def author_of(paths: InstancePaths) -> Author:
 
 def ledger(at: place.Place) -> Ledger:
     """What the log says, to be looked at. Raises HandoffError where there is none."""
-    found = log.read(at.store)
+    found = known(at)
     if found is None:
-        raise HandoffError(
-            "this project has no threads", hint="`savepoint handoff thread TITLE` opens one"
-        )
+        raise HandoffError("this project has no threads", hint=_OPENS)
     return found
 
 
-def chosen(
-    known: Ledger,
-    project: str,
-    name: str,
-    fits: Callable[[Thread], bool] = lambda one: one.state == OPEN,
-) -> Thread:
-    """The thread of that id or row; without a name the only one of the project that fits. Never by
-    title: two threads may have the same. Raises HandoffError, UsageError.
+def known(at: place.Place) -> Ledger | None:
+    """As `ledger`; None where there is none."""
+    with _way_back(at):
+        return log.read(at.store)
+
+
+@contextmanager
+def _way_back(at: place.Place) -> Iterator[None]:
+    """Who finds the log damaged is told how it comes back, and from which savepoint."""
+    try:
+        yield
+    except (TamperedError, RolledBackError) as failure:
+        found = saved.newest(at.store)
+        if found is None:
+            raise type(failure)(failure.message, hint="no savepoint has it whole") from failure
+        other = "" if found.paths == at.paths else f" --instance {found.paths.slug}"
+        force = " --force" if saved.is_older(at.store, found.memory) else ""
+        hint = (
+            f"`savepoint resurrect {found.record.seq} --only memory -o back{other}`, then "
+            f"`savepoint handoff import back/memory/handoff{force}`"
+        )
+        raise type(failure)(failure.message, hint=hint) from failure
+
+
+def chosen(at: place.Place, ledger: Ledger, name: str) -> Thread:
+    """The thread of that id or row. Without a name that of the session that runs this, or of the
+    nearest session that it was brought back from, which it goes on with: `session` is then the
+    one that goes on. Where no session does, the project's only open one. Never by title: two
+    threads may have the same. Raises HandoffError, UsageError.
     """
     if name:
-        found = [one for one in known.threads.values() if name in (one.id, str(one.row))]
-        if len(found) != 1:
-            raise HandoffError(f"there is no thread {name}: `savepoint handoff status` lists them")
-        return found[0]
-    found = [one for one in known.threads.values() if one.project == project and fits(one)]
+        return named(ledger, name)
+    threads = of_project(at, ledger)
+    if told := os.environ.get(_TOLD):
+        key = session_key(told)
+        return whose.of_session(at.store, threads, key) or _refuse_foreign(threads, key)
+    found = only([one for one in threads if one.state == OPEN] or _settled(threads)[-1:])
+    newest = session_key(current_session(at) or "")
+    if newest != found.session and found.session in whose.before(at.store, newest):
+        return found._replace(session=newest)
+    return found
+
+
+def named(ledger: Ledger, name: str) -> Thread:
+    """The thread of that id or row. Raises HandoffError."""
+    found = [one for one in ledger.threads.values() if name in (one.id, str(one.row))]
+    if len(found) != 1:
+        raise HandoffError(f"there is no thread {name}: `savepoint handoff status` lists them")
+    return found[0]
+
+
+def of_project(at: place.Place, ledger: Ledger) -> list[Thread]:
+    """The threads of the project, oldest first."""
+    folders = [one.path for one in at.config.projects]
+    return [one for one in ledger.threads.values() if whose.is_of(one, at.project, folders)]
+
+
+def only(found: list[Thread]) -> Thread:
+    """The one that could be meant. Raises HandoffError, UsageError."""
     if not found:
-        hint = "`savepoint handoff status` lists them; `savepoint handoff thread TITLE` opens one"
+        hint = f"`savepoint handoff status` lists them; {_OPENS}"
         raise HandoffError("no thread of this project is meant", hint=hint)
-    told = os.environ.get("CLAUDE_CODE_SESSION_ID")
-    own = [one for one in found if told and one.session == session_key(told)]
-    if len(own) == 1:
-        return own[0]
     if len(found) > 1:
         listed = ", ".join(f"{one.id} ({one.title})" for one in found)
         raise UsageError(
             f"{len(found)} threads could be meant: {listed}", hint="name one: --thread"
         )
     return found[0]
+
+
+def _settled(threads: list[Thread]) -> list[Thread]:
+    return [one for one in threads if one.state == SETTLED]
+
+
+def _refuse_foreign(threads: list[Thread], key: str) -> Never:
+    """What a session writes down must not land in the thread of another. Raises HandoffError."""
+    rows = ", ".join(f"{one.row} ({one.title})" for one in threads if one.state == OPEN)
+    ways = [f"--thread ROW names another's: {rows}"] if rows else []
+    if any(one.state == AWAITED for one in threads):
+        ways.append("`savepoint handoff accept` takes over what waits")
+    raise HandoffError(f"session {key} has no thread", hint="; ".join([*ways, _OPENS]))
 
 
 def short(*texts: str) -> None:
@@ -134,11 +197,23 @@ def transcript(session: str | None, at: place.Place) -> str | None:
     return claude.transcript_path(config_dir, at.project, session) if session else None
 
 
+def session_named(at: place.Place, session: str) -> str | None:
+    """The key of a session that the agent has, or of the one that runs this; without a name as
+    `current_session` has it, None where there is none. What a typing error names would hold the
+    thread for ever. Raises SelectorError.
+    """
+    told = session or current_session(at)
+    if told and session not in ("", os.environ.get(_TOLD)) and not transcript(session, at):
+        hint = "--session takes the id of one that the agent keeps a transcript of"
+        raise SelectorError(f"there is no session {session[:_SHOWN]}", hint=hint)
+    return session_key(told) if told else None
+
+
 def current_session(at: place.Place) -> str | None:
     """The id of the session that runs this command, as the agent tells its commands; else of the
     project's session that was written last.
     """
-    told = os.environ.get("CLAUDE_CODE_SESSION_ID")
+    told = os.environ.get(_TOLD)
     if told:
         return told
     config_dir = surroundings.config_dir(os.environ)

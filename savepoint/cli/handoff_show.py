@@ -18,13 +18,13 @@ from savepoint.core.errors import UnverifiableError, UsageError
 from savepoint.store import index, savepoints
 from savepoint.store.files import read_bounded
 from succession.handoff import boundary, check, create, go, owner, trigger
-from succession.handoff.ledger import AWAITED, LEFT, OPEN, SETTLED
+from succession.handoff.ledger import AWAITED, LEFT, OPEN, SETTLED, Ledger
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths, Store
-    from succession.handoff.ledger import Item, Ledger, Thread
+    from succession.handoff.ledger import Item, Thread
     from succession.handoff.turn import Reason
 
 _NOT_READY = 1  # exit code
@@ -32,11 +32,14 @@ _NOT_READY = 1  # exit code
 
 def status(as_json: options.AsJson = False, project: options.Project = ".") -> None:
     """Show the threads, and what each owes."""
-    known = handoff_place.ledger(place.find(project))
+    at = place.find(project)
+    known = handoff_place.known(at) or Ledger()
     threads = [_thread(known, one) for one in known.threads.values()]
     if as_json:
         terminal.document({"threads": list(threads)})
         return
+    if not threads:
+        terminal.say("no threads: `savepoint handoff thread TITLE` opens one")
     for one in known.threads.values():
         terminal.say(f"{one.row}  {one.id}  {one.title}: {_state(known, one)}")
         for item in known.owed(one.id):
@@ -54,7 +57,9 @@ def needed(
 ) -> None:
     """Say whether guidance has changed, and what that calls for."""
     at = place.find(project)
-    own = handoff_place.chosen(handoff_place.ledger(at), at.project, thread)
+    known = handoff_place.ledger(at)
+    own = handoff_place.chosen(at, known, thread)
+    create.refuse_unless_open(known, own)
     found = _changes(at, own)
     value: dict[str, Json] = {
         "thread": own.id,
@@ -79,7 +84,7 @@ def ready(
     """Say whether the thread may be handed off now."""
     at = place.find(project)
     known = handoff_place.ledger(at)
-    own = handoff_place.chosen(known, at.project, thread)
+    own = handoff_place.chosen(at, known, thread)
     create.refuse_unless_open(known, own)
     transcript = handoff_place.transcript(own.session, at)
     until = time.monotonic() + limits.STILL_WAIT_SECONDS

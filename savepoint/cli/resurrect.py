@@ -112,11 +112,11 @@ def resurrect(
     tell = resurrection_report.steps(as_json=as_json)
     left = _finished(at)
     if left is not None:
-        resurrection_report.tell(left, as_json=as_json)
+        resurrection_report.tell(left, at.store, as_json=as_json)
         return
     one = _chosen(at, selector, session)
     if not offline:
-        _bring(at, one)
+        bring(at, one)
     asked = request(at, one, only, output)._replace(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
@@ -128,7 +128,7 @@ def resurrect(
         tree.make(planned, at.store, document)
         done.report["worktree"] = planned.folder
     afterwards(at, done)
-    resurrection_report.tell(done.report, as_json=as_json)
+    resurrection_report.tell(done.report, at.store, as_json=as_json)
 
 
 def _part(full: bool, thread: str, messages: str, since: str, until: str) -> Part:
@@ -163,7 +163,7 @@ def _chosen(at: place.Place, selector: str, session: str) -> Record:
     return found[0]
 
 
-def _bring(at: place.Place, one: Record) -> None:
+def bring(at: place.Place, one: Record) -> None:
     """A savepoint that was left at the remote when the store was fetched is fetched now."""
     from savepoint.gitlayer import shallow, witness
     from savepoint.gitlayer.remote import Remote

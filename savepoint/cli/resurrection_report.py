@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.strict_json import Json
     from savepoint.resurrect.admission import Step
+    from savepoint.store.layout import Store
 
     Tell = Callable[[Step], None]
 
@@ -40,9 +41,9 @@ def steps(*, as_json: bool) -> Tell:
     return tell
 
 
-def tell(report: dict[str, Any], *, as_json: bool) -> None:
-    """The report, for a person or as data, with what the threads of the savepoint still owed."""
-    report = {**report, "open_items": open_items.listed(report["folder"])}
+def tell(report: dict[str, Any], store: Store, *, as_json: bool) -> None:
+    """The report, for a person or as data, with what threads owe where a successor goes on."""
+    report = {**report, "open_items": open_items.listed(store) if report["instance"] else []}
     if as_json:
         from savepoint.cli import shapes
 

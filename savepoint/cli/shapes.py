@@ -477,7 +477,7 @@ class OpenItem(_Shape):
 class Resurrected(_Shape):
     """`resurrect --json`. `instance` and `key`: null where parts alone were looked out. `fuller`: a
     savepoint before it that holds more. `sessions`: whose records the transcript has. `open_items`:
-    what threads owed, where their memory came back.
+    what threads owe, where a successor goes on.
     """
 
     instance: str | None

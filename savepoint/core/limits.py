@@ -194,6 +194,7 @@ SPEND_SECONDS = 24 * 3600  # what may be spent is counted over so long
 
 # handoff
 HANDOFF_LOG_BYTES = 64 * MIB  # bytes of the log of threads
+HANDOFF_MEMORY_BYTES = 128 * MIB  # of a savepoint's threads: the log, and the files of handoffs
 HANDOFF_TEXT_BYTES = 4 * KIB  # bytes of what an item, a reason or an evidence says
 HANDOFF_TITLE_BYTES = 2 * KIB  # of a title without its number: a line has two
 HANDOFF_TURN_BYTES = 32 * MIB  # of a transcript's end, in which a turn that goes on is looked for

@@ -36,7 +36,7 @@ from savepoint.store import (
     savepoints,
     trusted,
 )
-from savepoint.store.layout import SET_ASIDE, Home
+from savepoint.store.layout import SET_ASIDE, THREADS, Home
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -237,12 +237,22 @@ def publish(found: Fetched, home: Home, kept: Backup, folder: str) -> Published:
             if head is not None:
                 trusted.make_folder(here)
                 head.save(here)
+        _raise_threads(found.store, there)
         aside = _make_room(home, there)
         _move(found.store.path, there.path)
         registry.rebuild(home)
     for paths in savepoints.instances(there):
         birth.restore_authority(paths)  # keys that were restored before have not all of them
     return Published(there, aside)
+
+
+def _raise_threads(source: Store, target: Store) -> None:
+    """What was seen here of their log is not forgotten for one that ends before."""
+    head, here = trusted.load(source.instance(THREADS)), target.instance(THREADS)
+    seen = trusted.load(here)
+    if head is not None and (seen is None or seen.seq < head.seq):
+        trusted.make_folder(here)
+        head.save(here)
 
 
 def _make_room(home: Home, store: Store) -> str | None:

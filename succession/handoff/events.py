@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.spelling import counted
-from succession.handoff import boundary, log, running
+from savepoint.store import config
+from succession.handoff import boundary, log, running, whose
 from succession.handoff.ledger import AWAITED, OPEN
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ def at_start(store: Store, key: str, project: str) -> str:
     lines = [
         _offered(ledger, one, key)
         for one in ledger.threads.values()
-        if one.state == AWAITED and one.project == project
+        if one.state == AWAITED and _is_here(store, one, project)
     ]
     lines += [
-        f"Thread {one.id} ({one.title}) of this session has still to take over "
+        f"Thread {one.id} ({_line(one.title)}) of this session has still to take over "
         f"{counted(len(ledger.waiting(one)), 'item')}: `savepoint handoff accept` goes on with it."
         for one in ledger.threads.values()
         if one.state == OPEN and one.session == key and ledger.waiting(one)
@@ -38,13 +39,14 @@ def at_stop(store: Store, key: str, payload: bytes, transcript: str) -> str:
     running.keep(store, key, payload)
     ledger = log.read(store)
     found = ledger.threads.values() if ledger else ()
-    own = next((one for one in found if one.session == key and one.state == OPEN), None)
-    if ledger is None or own is None or not own.asked:
+    asked = [one for one in found if one.state == OPEN and one.asked]
+    own = whose.of_session(store, asked, key)
+    if ledger is None or own is None:
         return ""
     reasons = boundary.reasons(store, ledger, own, transcript or None)
     if not reasons:
         return f"{own.id} may be handed off now: `savepoint handoff create`."
-    told = "; ".join(f"{one.what}: {one.evidence}" for one in reasons[: limits.HANDOFF_TOLD])
+    told = "; ".join(f"{one.what}: {_line(one.evidence)}" for one in reasons[: limits.HANDOFF_TOLD])
     more = len(reasons) - limits.HANDOFF_TOLD
     return f"{own.id} cannot be handed off yet: {told}{f'; and {more} more' if more > 0 else ''}."
 
@@ -56,7 +58,18 @@ def _offered(ledger: Ledger, heir: Thread, key: str) -> str:
         return f"This session's thread {before.id} is settled: its successor is {heir.id}."
     items = counted(len(ledger.waiting(heir)), "item")
     return (
-        f"A handoff is open: {before.title} passed {items} to {heir.title} ({heir.id}), and "
-        "nobody has accepted them. `savepoint handoff status` lists them, `savepoint handoff "
-        "accept` takes them over."
+        f"A handoff is open: {_line(before.title)} passed {items} to {_line(heir.title)} "
+        f"({heir.id}), and nobody has accepted them. `savepoint handoff status` lists them, "
+        "`savepoint handoff accept` takes them over."
     )
+
+
+def _is_here(store: Store, one: Thread, project: str) -> bool:
+    if one.project == project:
+        return True
+    return whose.is_of(one, project, [known.path for known in config.load(store).projects])
+
+
+def _line(text: str) -> str:
+    """On one line, whatever it holds: it must not look like words of ours."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.core.errors import DiskError, HandoffError, RolledBackError, TamperedError
+from savepoint.core.errors import (
+    DiskError,
+    HandoffError,
+    MalformedError,
+    RolledBackError,
+    TamperedError,
+)
 from savepoint.core.handoff_log import Chain, make
 from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.files import read_bounded
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 LOCK = ".lock"
-_HINT = "the newest savepoint's handoff_state has it as it was: `savepoint resurrect --only memory`"
+_HINT = "`savepoint handoff status` says how it comes back out of a savepoint"
 
 
 class Log:
@@ -38,7 +44,7 @@ class Log:
     def __init__(self, store: Store, chain: Chain, size: int) -> None:
         self.store = store
         self.entries = chain.entries
-        self.ledger = _folded(chain.entries)
+        self.ledger = folded(chain.entries)
         self._next = chain.next
         self._size = size  # bytes of the file
 
@@ -55,7 +61,7 @@ class Log:
             self.ledger.apply(one)
             made.append(one)
         data = b"".join(one.line + b"\n" for one in made)
-        path = _path(self.store)
+        path = path_of(self.store)
         if self._size + len(data) > limits.HANDOFF_LOG_BYTES:
             raise HandoffError(f"{path} is full", hint="")
         durable.append(path, data, size=self._size)
@@ -92,7 +98,7 @@ def opened(store: Store, deadline: float, *, make_it: bool = False) -> Iterator[
     TamperedError, RolledBackError, UnsupportedFormatError, BusyError, DiskError.
     """
     folder = folder_of(store)
-    if make_it:
+    if make_it or trusted.load(store.instance(THREADS)) is not None:
         durable.make_directories(folder)
     elif not os.path.isdir(folder):
         hint = "`savepoint handoff thread TITLE` opens one"
@@ -111,7 +117,12 @@ def read(store: Store) -> Ledger | None:
     """
     if not is_there(store) and trusted.load(store.instance(THREADS)) is None:
         return None
-    return _folded(_checked(store, _bytes(store)).entries)
+    return folded(lines(store))
+
+
+def lines(store: Store) -> list[Entry]:
+    """Its lines, without its lock, none where there are none. Raises as `opened`."""
+    return _checked(store, _bytes(store)).entries
 
 
 def folder_of(store: Store) -> str:
@@ -119,12 +130,16 @@ def folder_of(store: Store) -> str:
     return os.path.join(store.path, THREADS)
 
 
-def _path(store: Store) -> str:
+def path_of(store: Store) -> str:
+    """Its file."""
     return os.path.join(folder_of(store), LOG)
 
 
 def _bytes(store: Store) -> bytes:
-    return read_bounded(_path(store), limits.HANDOFF_LOG_BYTES) or b""
+    try:
+        return read_bounded(path_of(store), limits.HANDOFF_LOG_BYTES) or b""
+    except MalformedError as failure:  # no file, or longer than any log
+        raise TamperedError(failure.message, hint=_HINT) from None
 
 
 def _checked(store: Store, data: bytes) -> Chain:
@@ -134,34 +149,53 @@ def _checked(store: Store, data: bytes) -> Chain:
         if chain.fault.exit_code == TamperedError.exit_code:
             raise TamperedError(chain.fault.message, hint=_HINT)
         raise chain.fault
-    known = {birth.signer for one in savepoints.instances(store) if (birth := index.birth(one))}
-    for one in chain.entries:
-        if one.signer not in known:
-            raise TamperedError(f"record {one.seq} of {_path(store)}: no instance has its key")
-    head = trusted.load(store.instance(THREADS))
-    if head is not None and head.seq:
-        seen = chain.entries[head.seq - 1 : head.seq]
-        if not seen:
-            why = f"{_path(store)} ends before record {head.seq}, which was there"
-            raise RolledBackError(why, hint=_HINT)
-        if seen[0].hash != head.record:
-            raise TamperedError(f"record {head.seq} of {_path(store)} is another than it was")
+    seen = _as_seen(store, chain.entries)
+    stranger = signed_by_others(store, chain.entries[seen:])
+    if stranger is not None:
+        why = f"record {stranger.seq} of {path_of(store)}: no instance has its key"
+        raise TamperedError(why, hint=_HINT)
     return chain
 
 
-def _folded(entries: Sequence[Entry]) -> Ledger:
+def _as_seen(store: Store, entries: Sequence[Entry]) -> int:
+    """How many of them are those that were seen before. Raises TamperedError, RolledBackError."""
+    head = trusted.load(store.instance(THREADS))
+    if head is None or not head.seq:
+        return 0
+    last = entries[head.seq - 1 : head.seq]
+    if not last:
+        why = f"{path_of(store)} ends before record {head.seq}, which was there"
+        raise RolledBackError(why, hint=_HINT)
+    if last[0].hash != head.record:
+        why = f"record {head.seq} of {path_of(store)} is another than it was"
+        raise TamperedError(why, hint=_HINT)
+    return head.seq
+
+
+def signed_by_others(store: Store, entries: Sequence[Entry]) -> Entry | None:
+    """The first that no instance of this store has signed. Of what was seen before that is not
+    asked again: a store out of a remote has not the births of all who wrote in its log.
+    """
+    births = map(index.birth, savepoints.instances(store)) if entries else ()
+    known = {one.signer for one in births if one is not None}
+    return next((one for one in entries if one.signer not in known), None)
+
+
+def folded(entries: Sequence[Entry]) -> Ledger:
+    """What these lines say together. Raises TamperedError: one is not allowed there."""
     ledger = Ledger()
     for one in entries:
         try:
             ledger.apply(one)
         except HandoffError as failure:
-            raise TamperedError(f"record {one.seq} of the log: {failure.message}") from None
+            why = f"record {one.seq} of the log: {failure.message}"
+            raise TamperedError(why, hint=_HINT) from None
     return ledger
 
 
 def _settle(store: Store, chain: Chain, data: bytes) -> int:
     """Finish or set aside what stands behind the last LF; the size of the file then."""
-    path, size = _path(store), len(data)
+    path, size = path_of(store), len(data)
     if chain.torn:
         aside = f"{path}.torn-{hashlib.sha256(chain.torn).hexdigest()[:16]}"
         durable.create_exclusive(aside, chain.torn)

@@ -177,7 +177,7 @@ def test_an_altered_ledger_is_tampered(threads: Threads, how: str) -> None:
     _spoil(threads, how)
     with pytest.raises(TamperedError) as refused:
         log.read(threads.store)
-    assert "savepoint resurrect" in refused.value.hint
+    assert "savepoint handoff status" in refused.value.hint
     before = threads.file.read_bytes()
     with pytest.raises(TamperedError):
         threads.owe(thread)

@@ -75,6 +75,7 @@ def test_nothing_overwrites_a_handoff(
     life.run("install")
     life.run("init")
     life.run("succession", "run")
+    life.say("user", "go", session=SECOND)
     other = life.json("thread", "y", "--session", SECOND)
     life.say("assistant", "Hello.", session=SECOND)
     life.stops(SECOND)
@@ -82,6 +83,7 @@ def test_nothing_overwrites_a_handoff(
     second = Path(life.json("create", "--thread", other["thread"])["folder"])
     assert second not in {folder, folder.parent}
     heir = "33333333-2222-4333-8444-555555555555"
+    life.say("user", "go", session=heir)
     life.json("accept", "--session", heir, "--thread", made["thread"])
     life.say("assistant", "Hello.", session=heir)
     life.stops(heir)

@@ -139,6 +139,7 @@ def test_a_thread_passes_its_work_on(life: Life) -> None:
     assert f"poll {OTHER_SESSION} # poll" in (life.project / "jobs").read_text(encoding="utf-8")
     assert (life.folder / "watched").read_text(encoding="utf-8") == OTHER_SESSION
     assert life.json("accept", "--session", OTHER_SESSION) == taken
+    life.say("user", "go on", session=THIRD)
     second = life("accept", "--session", THIRD, "--json")
     assert second.code == 1
     assert OTHER_SESSION in second.json["error"]["message"]
@@ -202,7 +203,10 @@ ROW = ("--driver", "registry", "--key", "k", "--value", "v", "--place")
         (["ready", "--thread", "nobody"], 1, "nobody"),
         (["thread", "again"], 1, "has a thread already"),
         (["create", "--savepoint", "99"], 1, "99"),
-        (["accept", "--session", "x"], 1, "no thread of this project"),
+        (["accept"], 1, "no thread of this project"),
+        (["accept", "--session", "x"], 1, "no session x"),
+        (["accept", "--session", "../../x"], 1, "no session ../../x"),
+        (["thread", "again", "--session", THIRD], 1, f"no session {THIRD}"),
         (["verify", "/nowhere"], 2, "handoff create"),
         (["verify", "."], 20, "invalid"),
         (["config", "command", "x", "--set", "'", "--read", "y"], 2, "quotation"),
@@ -247,6 +251,7 @@ def test_no_title_is_refused(life: Life) -> None:
 
 
 def test_two_threads_are_named_by_id_or_row(life: Life) -> None:
+    life.say("user", "go on", session=OTHER_SESSION)
     other = life.json("thread", "another", "--session", OTHER_SESSION)
     ran = life("offer", "open", "x")
     assert ran.code == 2
@@ -260,12 +265,13 @@ def test_two_threads_are_named_by_id_or_row(life: Life) -> None:
 def test_without_threads(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     made = Life(tmp_path, capsysbinary)
     made.run.good("init")
-    for command in ("status", "ready", "needed", "go", "create", "gather"):
+    for command in ("ready", "needed", "go", "create", "gather"):
         ran = made(command)
         assert (ran.code, "handoff thread TITLE" in ran.err) == (1, True), command
 
 
 def test_a_session_whose_start_nobody_saw_cannot_be_judged(life: Life) -> None:
+    life.say("user", "go on", session=OTHER_SESSION)
     life.json("thread", "another", "--session", OTHER_SESSION)
     ran = life("needed", "--thread", "2", "--json")
     assert (ran.code, ran.json["error"]["name"]) == (21, "unverifiable")
@@ -327,6 +333,7 @@ def test_fsck_looks_at_the_threads(life: Life) -> None:
     assert _found(life) == []
     log = Path(life.run.paths.store.path, "handoff/log.jsonl")
     log.write_bytes(log.read_bytes() + b"torn")
+    life.say("user", "go on", session=OTHER_SESSION)
     assert life.json("accept", "--session", OTHER_SESSION)["may_start_new_work"]
     (found,) = _found(life)
     assert "a torn end, set aside" in found
