@@ -12,7 +12,13 @@ from savepoint.capture import surroundings
 from savepoint.cli import chain, options, place, resurrection_report, terminal, tree
 from savepoint.cli.show import Part as Member
 from savepoint.core import limits
-from savepoint.core.errors import SavepointError, UsageError
+from savepoint.core.errors import (
+    DiskError,
+    MalformedError,
+    OutputExistsError,
+    SavepointError,
+    UsageError,
+)
 from savepoint.gitlayer import remote_url
 from savepoint.store import garbage, savepoints
 from savepoint.store.locks import Lock
@@ -57,7 +63,7 @@ def resurrect(
         typer.Option(
             "--messages",
             metavar="FIRST-LAST",
-            help="Only these messages, counted from 1.",
+            help="Only these messages, counted from 1, from the prompt of the first on.",
             show_default=False,
         ),
     ] = "",
@@ -121,12 +127,16 @@ def resurrect(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
     document = savepoints.open_snapshot(at.paths, one).document if worktree else {}
-    planned = tree.wanted(at, document, worktree) if worktree else None
-    report = verified(at, one, offline=offline)
-    done = _run(at, parent_of(at, one, report), report, asked, tell, offline=offline)
+    planned = tree.staging(at, document, worktree) if worktree else None
     if planned is not None:
-        tree.make(planned, at.store, document)
-        done.report["worktree"] = planned.folder
+        told = f"the session belongs to {at.project}: the agent finds it there, not in {worktree}"
+        asked = asked._replace(caveats=(told,))
+    report = verified(at, one, offline=offline)
+    try:
+        done = _run(at, parent_of(at, one, report), report, asked, tell, planned, offline=offline)
+    finally:
+        if planned is not None:
+            planned.settle()
     afterwards(at, done)
     resurrection_report.tell(done.report, at.store, as_json=as_json)
 
@@ -232,6 +242,7 @@ def _run(
     report: Report,
     asked: Asked,
     tell: resurrection_report.Tell,
+    planned: tree.Staging | None,
     *,
     offline: bool,
 ) -> Done:
@@ -241,7 +252,7 @@ def _run(
     shown = remote_url.parse(remote, "/").shown if remote else None
     known = _known(at, parent.savepoint, offline=offline or not asked.whole)
     with Resurrection(parent, report, asked, known, tell) as going:
-        return going.run(shown)
+        return going.run(shown, worktree=planned.make if planned else None)
 
 
 def _known(at: place.Place, one: Record, *, offline: bool) -> list[Holder]:
@@ -269,7 +280,9 @@ def _known(at: place.Place, one: Record, *, offline: bool) -> list[Holder]:
 
 
 def _finished(at: place.Place) -> dict[str, Json] | None:
-    """What an earlier run left is finished first; what came of the last one, if there was any."""
+    """What an earlier run left is finished first; what came of the last one, if there was any.
+    What cannot be finished keeps nothing else from being done.
+    """
     from savepoint.resurrect import arrival
 
     report: dict[str, Json] | None = None
@@ -277,7 +290,15 @@ def _finished(at: place.Place) -> dict[str, Json] | None:
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
             if not os.path.lexists(paths.arrival):
                 continue  # its own run was at it
-            report = arrival.finish(paths).report
+            try:
+                report = arrival.finish(paths).report
+            except (DiskError, MalformedError, OutputExistsError) as failure:
+                arrival.give_up(paths)
+                terminal.note(
+                    f"what an earlier run began for {place.title(paths)} cannot be finished, and "
+                    f"is given up: {failure.message}"
+                )
+                continue
         terminal.note(f"this finishes what an earlier run began: {place.title(paths)}")
     return report
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from savepoint.cli import open_items, terminal
 from savepoint.core import spelling
+from savepoint.core.errors import OutputExistsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint.core.strict_json import Json
     from savepoint.resurrect.admission import Step
-    from savepoint.store.layout import Store
 
     Tell = Callable[[Step], None]
 
@@ -41,9 +43,9 @@ def steps(*, as_json: bool) -> Tell:
     return tell
 
 
-def tell(report: dict[str, Any], store: Store, *, as_json: bool) -> None:
-    """The report, for a person or as data, with what threads owe where a successor goes on."""
-    report = {**report, "open_items": open_items.listed(store) if report["instance"] else []}
+def tell(report: dict[str, Any], *, as_json: bool) -> None:
+    """The report, for a person or as data, with what the threads of the savepoint still owed."""
+    report = {**report, "open_items": open_items.listed(report["folder"])}
     if as_json:
         from savepoint.cli import shapes
 
@@ -51,6 +53,10 @@ def tell(report: dict[str, Any], store: Store, *, as_json: bool) -> None:
     else:
         _print(report)
     _notes(report)
+    from savepoint.resurrect import arrival
+
+    if any(one["reason"].startswith(arrival.STAYS_OUT) for one in report["left_out"]):
+        raise typer.Exit(OutputExistsError.exit_code)
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -92,9 +98,11 @@ def _age(timestamp: str) -> str:
 
 def _gap(report: dict[str, Any]) -> str:
     count = terminal.counted(report["gap_messages"], "message")
+    after, hidden = report["gap"]["after_savepoint"], report["gap"]["not_shown"]
+    if after is None:
+        return f"{count} known of; the live transcript is gone, and what came after with it"
     if not report["gap_messages"]:
         return f"{count} (continuous)"
-    after, hidden = report["gap"]["after_savepoint"], report["gap"]["not_shown"]
     told = [f"{after} after the savepoint"] if after else []
     if hidden:
         told.append(f"{hidden} that the client will not show")

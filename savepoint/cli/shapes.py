@@ -438,7 +438,7 @@ class Recovered(_Shape):
 class Gap(_Shape):
     """Messages that did not come back."""
 
-    after_savepoint: int
+    after_savepoint: int | None
     not_shown: int
 
 

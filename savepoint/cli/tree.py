@@ -17,19 +17,22 @@ from savepoint.core import limits, member_names, snapshot
 from savepoint.core.errors import CommitError, OutputExistsError, SelectorError
 from savepoint.gitlayer.repository import Repository
 from savepoint.gitlayer.tree import contents
-from savepoint.resurrect import members
-from savepoint.store import savepoints, worktree
-from savepoint.store.durable import Folder
+from savepoint.resurrect import members, moves
+from savepoint.store import durable, savepoints, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint.core.snapshot import StoredFile
     from savepoint.core.strict_json import Json
+    from savepoint.resurrect.moves import Move
+    from savepoint.store.durable import Folder
     from savepoint.store.layout import Store
 
 _READ_BYTES = 8 * limits.MIB  # of blobs asked for at once
 _MODES = {"100644": 0o666, "100755": 0o777, "120000": 0o666}  # less what the umask takes
+_FOLDER_MODE = 0o777  # likewise
+_GIT_FILE_MODE = 0o644
 _PRESENT = ("working", "untracked")  # what stood on the disk
 _HEAD_BYTES = 128  # what git writes around each blob
 _SAFE = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
@@ -53,8 +56,8 @@ class Wanted(NamedTuple):
     commit: str
 
 
-def wanted(at: place.Place, document: dict[str, Json], folder: str) -> Wanted:
-    """Check that it can be made, before anything is. Raises OutputExistsError, UsageError,
+def staging(at: place.Place, document: dict[str, Json], folder: str) -> Staging:
+    """Check that one can be made, before anything is. Raises OutputExistsError, UsageError,
     SelectorError: the savepoint names no commit, or this repository does not have it.
     """
     above, name = place.new_folder(folder)
@@ -67,31 +70,68 @@ def wanted(at: place.Place, document: dict[str, Json], folder: str) -> Wanted:
         raise SelectorError(
             f"{at.project} does not have commit {commit}", hint="fetch it first, or clone anew"
         )
-    return found
+    return Staging(found, at.store, document)
 
 
-def make(where: Wanted, store: Store, document: dict[str, Json]) -> None:
-    """The worktree with its files: as committed, then as changed, without what was deleted. Raises
-    CommitError (git), TamperedError, DiskError; then what was made of it is removed.
+class Staging:
+    """A worktree that is made under another name, beside its place. A rename puts it there: git is
+    told of its place beforehand, and its files name git's folder for it, not the other way round.
     """
-    _demand(
-        where.project, "worktree", "add", "--no-checkout", "--detach", where.folder, where.commit
-    )
-    try:
-        _demand(where.folder, "read-tree", where.commit)
-        changes = _Changes(store, document)
+
+    def __init__(self, where: Wanted, store: Store, document: dict[str, Json]) -> None:
+        self._where = where
+        self._store = store
+        self._document = document
+        above, name = os.path.split(where.folder)
+        self._move = moves.beside(above, (), name, folder=True)
+        self._path = os.path.join(above, self._move.temporary)
+        self._git_dir = ""
+
+    def make(self) -> Move:
+        """Its files: as committed, then as changed, without what was deleted. Raises CommitError
+        (git), TamperedError, DiskError; then what was made of it is removed.
+        """
+        moves.sweep(self._move.root, time.time())
+        name, commit = os.fsencode(self._move.temporary), self._where.commit
+        try:
+            with self._move.place() as above, above.folder(name, _FOLDER_MODE) as folder:
+                _demand(
+                    self._where.project,
+                    *("worktree", "add", "--no-checkout", "--detach", self._path, commit),
+                )
+                self._git_dir = self._registered()
+                self._fill(folder)
+                gitdir, place_ = os.path.join(self._git_dir, "gitdir"), self._where.folder
+                durable.replace(gitdir, os.fsencode(f"{place_}/.git\n"), mode=_GIT_FILE_MODE)
+                above.sync_below(name)  # under the store's lock that would take too long
+        except BaseException:
+            self._move.drop()
+            raise
+        return self._move
+
+    def _registered(self) -> str:
+        """The folder that git has made for it."""
+        ours, its = worktree.find_worktree(self._where.project), worktree.find_worktree(self._path)
+        if ours is None or its is None or its.common_dir != ours.common_dir:
+            raise CommitError(f"{self._path} has not become a worktree of {self._where.project}")
+        return its.git_dir
+
+    def _fill(self, folder: Folder) -> None:
+        _demand(self._path, "read-tree", self._where.commit)
+        changes = _Changes(self._store, self._document)
         gone = {*changes.present, *changes.staged, *changes.deleted}
-        with Folder.at(os.path.realpath(where.folder)) as folder:
-            for one, data in _contents(
-                where, [one for one in _listed(where) if one.path not in gone]
-            ):
-                _put(folder, one.path, [data], one.mode)
-            for path, (mode, stored) in changes.on_disk().items():
-                _put(folder, path, savepoints.content(store, stored), mode)
-        _stage(where, changes)
-    except BaseException:
-        _git(where.project, "worktree", "remove", "--force", where.folder)
-        raise
+        kept = [one for one in _listed(self._where) if one.path not in gone]
+        for one, data in _contents(self._where, kept):
+            _put(folder, one.path, [data], one.mode)
+        for path, (mode, stored) in changes.on_disk().items():
+            _put(folder, path, savepoints.content(self._store, stored), mode)
+        _stage(self._path, changes)
+
+    def settle(self) -> None:
+        """Git forgets it, if it is neither in its place nor waits for it."""
+        there = (self._path, self._where.folder)
+        if self._git_dir and not any(map(os.path.lexists, there)):
+            durable.remove_folder(self._git_dir)
 
 
 class _Changes:
@@ -122,15 +162,15 @@ class _Changes:
         return b"".join(savepoints.content(self._store, self.staged[path][1]))
 
 
-def _stage(where: Wanted, changes: _Changes) -> None:
+def _stage(folder: str, changes: _Changes) -> None:
     """What was staged is staged again."""
     lines = []
     for path, (mode, _) in changes.staged.items():
         data = changes.content(path)
-        blob = _demand(where.folder, "hash-object", "-w", "--stdin", "--no-filters", stdin=data)
+        blob = _demand(folder, "hash-object", "-w", "--stdin", "--no-filters", stdin=data)
         lines.append(b"%b %b\t%b\0" % (mode.encode(), blob.strip(), path))
     if lines:
-        _demand(where.folder, "update-index", "-z", "--index-info", stdin=b"".join(lines))
+        _demand(folder, "update-index", "-z", "--index-info", stdin=b"".join(lines))
 
 
 def _contents(where: Wanted, listed: list[Entry]) -> Iterator[tuple[Entry, bytes]]:
@@ -172,7 +212,7 @@ def _put(folder: Folder, path: bytes, pieces: Iterable[bytes], mode: str) -> Non
     parts = member_names.parts(path, windows=os.name == "nt")
     with ExitStack() as held:
         for name in parts[:-1]:
-            folder = held.enter_context(folder.folder(name))
+            folder = held.enter_context(folder.folder(name, _FOLDER_MODE))
         if folder.new(parts[-1], pieces, _MODES.get(mode, 0o666)) is None:
             shown = path.decode("utf-8", "backslashreplace")
             raise OutputExistsError(f"{os.path.join(folder.path, shown)} is there already")

@@ -145,6 +145,7 @@ LISTED = 20  # entries of a list that `show` and `doctor` print; the rest is cou
 DISK_LOW_BYTES = 1024 * MIB  # `doctor` warns when less is free
 
 # resurrection
+ARRIVAL_BYTES = 64 * MIB  # bytes of the list of what waits for its place
 RESTORE_LINE_BYTES = 16 * MIB  # a longer record is left out of a session: no request takes it
 
 # the worker

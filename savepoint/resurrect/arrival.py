@@ -6,13 +6,14 @@ everything that waits gets its own, by this run or by the next.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
-from savepoint.core.errors import MalformedError, OutputExistsError
+from savepoint.core.errors import DiskError, MalformedError, OutputExistsError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, parse
+from savepoint.core.strict_json import Json, dump, parse
 from savepoint.resurrect import remember, successor
 from savepoint.resurrect.apply import Apply
 from savepoint.resurrect.moves import MOVE, Move
@@ -22,9 +23,12 @@ from savepoint.store.files import read_bounded
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths, Store
 
+STAYS_OUT = "stays out of the project: "  # of a file that was to go over it
+_WHOLE = schema.members(
+    {"v": schema.one_of(1), "sha256": schema.text, "waits": schema.mapping(schema.anything)}
+)
 _SHAPE = schema.members(
     {
-        "v": schema.one_of(1),
         "moves": schema.array(MOVE),
         "apply": schema.nullable(schema.mapping(schema.anything)),
         "session": schema.nullable(schema.text),
@@ -41,27 +45,46 @@ class Arrival(NamedTuple):
     session: str | None  # id of the session that comes back
     report: dict[str, Json]  # as `resurrect --json`
 
-    def to_json(self) -> Json:
-        """For its file."""
-        return {
-            "v": 1,
+    def data(self) -> bytes:
+        """For its file, with a hash: half of what waited would pass for all of it. Raises
+        SavepointError: so long that no run would read it.
+        """
+        waits: dict[str, Json] = {
             "moves": [one.to_json() for one in self.moves],
             "apply": self.apply.to_json() if self.apply else None,
             "session": self.session,
             "report": self.report,
         }
+        data = dump({"v": 1, "sha256": _digest(waits), "waits": waits}) + b"\n"
+        if len(data) > limits.ARRIVAL_BYTES:
+            raise SavepointError(
+                f"the list of what comes back has {len(data)} bytes: at most "
+                f"{limits.ARRIVAL_BYTES} can be finished after a crash",
+                hint="`--only` brings the parts back one by one",
+            )
+        return data
 
     @classmethod
-    def from_json(cls, value: Json) -> Arrival:
+    def parse(cls, data: bytes) -> Arrival:
         """The inverse. Raises MalformedError."""
-        _SHAPE(value, "arrival.json")
+        value = parse(data, limits.ARRIVAL_BYTES)
+        _WHOLE(value, "arrival.json")
         match value:
+            case {"sha256": sha256, "waits": waits} if sha256 == _digest(waits):
+                _SHAPE(waits, "waits")
+            case _:
+                raise MalformedError("arrival.json is not as it was written")
+        match waits:
             case {"moves": [*listed], "apply": over, "session": session, "report": dict(report)}:
                 found = tuple(map(Move.from_json, listed))
                 wanted = Apply.from_json(over) if over is not None else None
                 return cls(found, wanted, str(session) if session else None, report)
             case _:
                 raise MalformedError("arrival.json is not what its shape says")
+
+
+def _digest(waits: Json) -> str:
+    return hashlib.sha256(dump(waits)).hexdigest()
 
 
 def waiting(store: Store) -> list[InstancePaths]:
@@ -71,39 +94,66 @@ def waiting(store: Store) -> list[InstancePaths]:
 
 def finish(paths: InstancePaths) -> Arrival:
     """Put everything in its place; what is there already stays. From then on the successor is the
-    current instance. The caller holds the store lock.
+    current instance. The report names the files that stayed out of the project. The caller holds
+    the store lock.
 
-    Raises MalformedError (the note is damaged: it is given up), OutputExistsError, KeyFileError,
-    DiskError.
+    Raises MalformedError (the note is damaged), OutputExistsError (a place is taken): then it is
+    given up. KeyFileError, DiskError.
     """
-    found = _noted(paths)
-    successor.settle(paths)
-    if found.session is not None:
-        remember.session(paths, savepoints.records(paths).all[-1], found.session)
-    for one in found.moves:
-        one.make()
+    try:
+        found = _noted(paths)
+        successor.settle(paths)
+        if found.session is not None:
+            remember.session(paths, savepoints.records(paths).all[-1], found.session)
+        for one in found.moves:
+            one.make()
+    except (MalformedError, OutputExistsError):
+        give_up(paths)
+        raise
     chosen = config.load(paths.store)
     chosen._replace(instance=paths.slug).save(paths.store)
     try:
-        if found.apply is not None:
-            found.apply.run()
-    except OutputExistsError:  # a file was changed meanwhile: that is for its owner, not for us
-        durable.remove(paths.arrival)
-        raise
+        put_over(found.apply, found.report)
+    except DiskError as failure:  # all else is there, and who goes on is to be told
+        _list(found.report, [("files", failure.message)])
     durable.remove(paths.arrival)
     return found
 
 
-def _noted(paths: InstancePaths) -> Arrival:
-    """What waits. Where the note is damaged nobody knows what did, and that may keep no later run
-    from its work: the successor stays as one that nothing came back to, and the note goes.
+def put_over(over: Apply | None, report: dict[str, Json]) -> None:
+    """Put files over the project; those that stay out of it are named in the report. Raises
+    DiskError.
+    """
+    left = over.run() if over is not None else []
+    _list(report, [(path, "another is there by now") for path in left])
+
+
+def _list(report: dict[str, Json], left: list[tuple[str, str]]) -> None:
+    told = report["left_out"]
+    assert isinstance(told, list)  # noqa: S101  # steps made it; for the type checker
+    told += [{"path": path, "reason": STAYS_OUT + reason} for path, reason in left]
+
+
+def give_up(paths: InstancePaths) -> None:
+    """What cannot be put into its place may keep no later run from its work: the successor stays as
+    one that nothing came back to, and the note goes. Raises KeyFileError, DiskError.
     """
     try:
-        data = read_bounded(paths.arrival, limits.SMALL_DOCUMENT_BYTES) or b""
-        return Arrival.from_json(parse(data))
-    except MalformedError as failure:
+        waits = _noted(paths).moves
+    except MalformedError:
+        waits = ()  # what it named is swept later
+    for one in waits:
+        one.drop()
+    try:
         successor.settle(paths)
+    finally:
         durable.remove(paths.arrival)
+
+
+def _noted(paths: InstancePaths) -> Arrival:
+    try:
+        return Arrival.parse(read_bounded(paths.arrival, limits.ARRIVAL_BYTES) or b"")
+    except MalformedError as failure:
         message = f"the list of what waited for {paths.slug} is damaged: {failure.message}"
         hint = "run it again: everything comes back anew, to a successor of its own"
         raise MalformedError(message, hint=hint) from failure

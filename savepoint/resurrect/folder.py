@@ -18,7 +18,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import snapshot
-from savepoint.core.errors import MalformedError, TamperedError
+from savepoint.core.errors import MalformedError, SelectorError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.resurrect import members, moves, native
 from savepoint.store import savepoints
@@ -59,17 +59,15 @@ def stage(
     """Write the parts asked for into a folder beside its place. output: the real path of the folder
     that it is to be in, and its name there.
 
-    Raises TamperedError (a file is missing, is not as it was saved, or has a name that none can
-    have), MalformedError, DiskError.
+    Raises SelectorError (there is nothing of them), TamperedError (a file is missing, is not as it
+    was saved, or has a name that none can have), MalformedError, DiskError.
     """
     root, name = output
     move = moves.beside(root, (), name, folder=True)
     try:
         with move.place() as at, at.folder(os.fsencode(move.temporary)) as folder:
             writing = _Writing(store, document, folder)
-            for part, write in writing.parts().items():
-                if part in parts:
-                    write()
+            writing.run(parts)
     except BaseException:
         move.drop()
         raise
@@ -87,7 +85,14 @@ class _Writing:
         self.files = self.bytes = 0
         self.left_out: list[tuple[str, str]] = []
 
-    def parts(self) -> dict[str, Callable[[], None]]:
+    def run(self, wanted: frozenset[str]) -> None:
+        for part, write in self._parts().items():
+            if part in wanted:
+                write()
+        if not os.listdir(self._folder.path):
+            raise SelectorError(f"the savepoint has no {' and no '.join(sorted(wanted))}")
+
+    def _parts(self) -> dict[str, Callable[[], None]]:
         return {
             CONVERSATION: self._conversation,
             FILES: self._loaded,

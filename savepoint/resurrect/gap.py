@@ -29,15 +29,17 @@ _HISTORY = "conversation_history"
 
 def after(
     parent: Parent, document: dict[str, Json], config_dir: str, saved: tuple[Segment, ...]
-) -> int:
-    """How many messages the live transcript has that the savepoint has not; 0 where it is gone.
-    saved: the segments of the savepoint's transcript.
+) -> int | None:
+    """How many messages the live transcript has that the savepoint has not; None where it is gone,
+    or cannot be read. saved: the segments of the savepoint's transcript.
     """
     path = snapshot.member_at(document, (_HISTORY, "transcript", "path"))
     session = str(snapshot.member_at(document, (_HISTORY, "session_id")))
     if not isinstance(path, str) or not os.path.isfile(path):
         path = claude.transcript_path(config_dir, os.curdir, session)
-    if not path or _is_as_saved(parent, path, sum(one.bytes for one in saved)):
+    if not path:
+        return None
+    if _is_as_saved(parent, path, sum(one.bytes for one in saved)):
         return 0
     try:
         with os.fdopen(open_regular(path), "rb") as file:
@@ -46,7 +48,7 @@ def after(
             file.seek(0)
             return max(0, _messages(file) - _count(document, "message_count"))
     except (OSError, MalformedError):
-        return 0
+        return None
 
 
 def fuller(paths: InstancePaths, one: Record, document: dict[str, Json]) -> Record | None:

@@ -30,6 +30,7 @@ MOVE = schema.members(
         "temporary": schema.text,
         "name": schema.text,
         "folder": schema.truth,
+        "inode": schema.count,
     }
 )
 
@@ -42,6 +43,7 @@ class Move(NamedTuple):
     temporary: str
     name: str
     folder: bool
+    inode: int | None = None  # by which it is known again, once it has been written
 
     def to_json(self) -> Json:
         """For the note of what is still to be done."""
@@ -80,29 +82,48 @@ class Move(NamedTuple):
             hint = "put a folder there, or bring the parts back with `--only … -o DIR`"
             raise OutputExistsError(f"{path} is a link, which is not followed", hint=hint)
 
+    def written(self) -> Move:
+        """The same, for a note: what waits is known again by its inode, whatever is written to it
+        later. Raises DiskError.
+        """
+        with self.place() as at:
+            return self._replace(inode=_inode(at, self.temporary))
+
     def make(self) -> None:
         """It is where it is to be, durably; if it is already, nothing is done.
 
-        Raises OutputExistsError (something else is there), DiskError.
+        Raises OutputExistsError (something else is there), DiskError, also where it is neither
+        there nor waiting any more.
         """
         temporary, name = os.fsencode(self.temporary), os.fsencode(self.name)
         with self.place() as at:
             if not at.has(temporary):
-                return
-            if self.folder:
-                at.publish(temporary, name)
+                self._demand(at)
+            elif self.folder:
+                self._publish(at)
             elif not at.take(temporary, name):
                 self._settle(at)
 
+    def _demand(self, at: Folder) -> None:
+        """A run died behind the rename: then it is there, and it is the one that waited."""
+        if self.inode is None or _inode(at, self.name) != self.inode:
+            raise DiskError(
+                f"{self.path}: what waited for this name, under another, is gone",
+                hint="run it again: everything comes back anew",
+            )
+
+    def _publish(self, at: Folder) -> None:
+        temporary, name = os.fsencode(self.temporary), os.fsencode(self.name)
+        try:
+            at.publish(temporary, name)
+        except DiskError as failure:
+            if at.has(temporary) and at.has(name):
+                raise OutputExistsError(f"{self.path} is there already") from failure
+            raise
+
     def _settle(self, at: Folder) -> None:
         """A run may have died when the file had both names."""
-        seen = []
-        for name in (self.temporary, self.name):
-            fd = at.descriptor(os.fsencode(name))
-            if fd is not None:
-                seen.append(os.fstat(fd))
-                os.close(fd)
-        if len(seen) != 2 or not os.path.samestat(*seen):
+        if _inode(at, self.temporary) != _inode(at, self.name):
             raise OutputExistsError(f"{self.path} is there already")
         self.drop()
 
@@ -113,6 +134,16 @@ class Move(NamedTuple):
             durable.remove_folder(where)
         else:
             durable.remove_quietly(where)
+
+
+def _inode(at: Folder, name: str) -> int | None:
+    fd = at.descriptor(os.fsencode(name))
+    if fd is None:
+        return None
+    try:
+        return os.fstat(fd).st_ino
+    finally:
+        os.close(fd)
 
 
 def beside(root: str, below: tuple[str, ...], name: str, *, folder: bool) -> Move:

@@ -101,6 +101,7 @@ class Resurrection:
         self._native: Native | None = None
         self._saved: tuple[Segment, ...] = ()  # the transcript, where it is a session again
         self._folder: Staged | None = None
+        self._worktree: Move | None = None
         self._apply: Apply | None = None
 
     def __enter__(self) -> Self:
@@ -111,11 +112,15 @@ class Resurrection:
             move.drop()
 
     def run(
-        self, remote: str | None, chain: str = "", publish: Callable[[], Parent] | None = None
+        self,
+        remote: str | None,
+        chain: str = "",
+        publish: Callable[[], Parent] | None = None,
+        worktree: Callable[[], Move] | None = None,
     ) -> Done:
         """All six. remote: how it is shown; None: there is none. chain: why the ledger does not
-        count, beside what its witness says. publish: puts a store that was fetched into its place
-        between steps 5 and 6, and gives the predecessor there.
+        count, beside what its witness says. Between steps 5 and 6, publish puts a store that was
+        fetched into its place, and gives the predecessor there; worktree makes one that waits.
 
         Raises SavepointError, the step that met it named.
         """
@@ -129,6 +134,7 @@ class Resurrection:
         self._step(self._integrity())
         if publish is not None:
             self._moved(publish())
+        self._worktree = worktree() if worktree is not None else None
         return self._resume()
 
     def _sweep(self) -> None:
@@ -210,12 +216,9 @@ class Resurrection:
         loaded = members.loaded(one for one in files if one.part == "files").files
         inside = {one.parts: str(one.stored.sha256) for one in loaded}
         wanted = {parts: sha for parts, sha in inside.items() if parts[0] != members.OUTSIDE}
-        differing = apply.conflicts(self._asked.target, wanted)
-        if differing and not self._asked.force:
-            raise apply.differing(differing, self._asked.target)
-        names = tuple(b"/".join(parts).hex() for parts in wanted)
         source, project = self._folder.move.path, self._asked.target
-        return Apply(source, folder.FILES, project, names, self._asked.force)
+        apply.refuse(apply.conflicts(project, wanted), project, force=self._asked.force)
+        return Apply(source, folder.FILES, project, self._asked.force)
 
     def _integrity(self) -> Step:
         """Step 5: what was checked when the savepoint was signed."""
@@ -243,10 +246,10 @@ class Resurrection:
             self._last_step(f"{self._parent.savepoint.instance} → {born.instance}")
             session = self._native.id if self._native else None
             report = self._report(born)
-            waits = Arrival(self._moves(), self._apply, session, report)
-            successor.publish(born, waits.to_json(), text)
-            self._native = self._folder = None  # they belong to the successor now
-            arrival.finish(born.paths)
+            moves_ = tuple(move.written() for move in self._moves())
+            successor.publish(born, Arrival(moves_, self._apply, session, report).data(), text)
+            self._native = self._folder = self._worktree = None  # the successor's now
+            report = arrival.finish(born.paths).report
         origin = f"{self._parent.paths.slug} savepoint {self._parent.savepoint.seq}"
         journal.continuity(born.paths, self._asked.now, f"born of {origin}")
         self._tell(self._steps[-1])
@@ -270,12 +273,11 @@ class Resurrection:
         self._last_step("parts of a savepoint; no successor was born")
         for move in self._moves():
             move.make()
-        if self._apply is not None:
-            self._apply.run()
         if self._native is not None:
             remember.session(self._parent.paths, self._parent.savepoint, self._native.id)
         report = self._report(None)
-        self._native = self._folder = None
+        arrival.put_over(self._apply, report)
+        self._native = self._folder = self._worktree = None
         self._tell(self._steps[-1])
         return Done(report, None)
 
@@ -286,6 +288,7 @@ class Resurrection:
 
     def _moves(self) -> tuple[Move, ...]:
         own = [self._folder.move] if self._folder else []
+        own += [self._worktree] if self._worktree else []
         return (*own, *(self._native.moves if self._native else ()))
 
     # what is told
@@ -321,11 +324,11 @@ class Resurrection:
             ],
             "session": self._told_session(),
             "recovered": self._recovered(),
-            "gap_messages": after + hidden,
+            "gap_messages": (after or 0) + hidden,
             "gap": {"after_savepoint": after, "not_shown": hidden},
             "folder": self._folder.move.path if self._folder else None,
             "applied_to": self._apply.project if self._apply else None,
-            "worktree": None,
+            "worktree": self._worktree.path if self._worktree else None,
             "left_out": self._left_out(),
             "paths": self._paths(),
             "unverified": [*dict.fromkeys(self._unverified)],

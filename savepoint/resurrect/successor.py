@@ -14,7 +14,6 @@ from savepoint.core.bootstrap_document import Holder
 from savepoint.core.errors import KeyFileError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.core.strict_json import dump
 from savepoint.store import birth, durable, index, keyring, savepoints, trusted
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _records(
     return born, restored
 
 
-def publish(born: Newborn, arrival: Json, lineage: str) -> None:
+def publish(born: Newborn, arrival: bytes, lineage: str) -> None:
     """The successor is in its store, durably, with the note of what still waits for its place. The
     caller holds the store lock. Raises DiskError, also where an instance of that slug is there.
     """
@@ -123,7 +122,7 @@ def publish(born: Newborn, arrival: Json, lineage: str) -> None:
         durable.make_directories(aside.snapshots)
         files = {
             aside.bootstrap: born.document.data,
-            aside.arrival: dump(arrival) + b"\n",
+            aside.arrival: arrival,
             aside.lineage: lineage.encode() + b"\n",
             aside.index_file: b"%b\n%b\n" % (born.birth.line, born.restore.line),
         }

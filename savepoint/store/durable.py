@@ -327,9 +327,7 @@ class Folder:
             return os.fsdecode(name) in os.listdir(self._fd)
 
     def descriptor(self, name: bytes) -> int | None:
-        """A descriptor to read what is there of that name, whatever it is but a link; None: nothing
-        is.
-        """
+        """A descriptor to read what has that name, whatever it is but a link; None: nothing has."""
         with _failing(self._named(name)):
             try:
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -354,9 +352,7 @@ class Folder:
                 os.close(fd)
 
     def put(self, name: bytes, pieces: Iterable[bytes], mode: int, *, over: bool) -> bool:
-        """A file appears whole under its name, durably; False if the name is taken, unless what is
-        there is to be replaced (`over`).
-        """
+        """A file appears whole and durably; False if its name is taken, unless it goes `over`."""
         temporary = temporary_name()
         try:
             self.new(temporary, pieces, mode)
@@ -384,13 +380,18 @@ class Folder:
         """A folder in it that was filled under another name gets its own; all of it is durable. An
         empty folder of that name gives way, anything else is a DiskError.
         """
+        self.sync_below(temporary)
         with _failing(self._named(name)):
-            for _, _, names, fd in os.fwalk(temporary, topdown=False, dir_fd=self._fd):
+            os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            _sync(self._fd)
+
+    def sync_below(self, name: bytes) -> None:
+        """A folder in it with all that is in it is durable, but for its name."""
+        with _failing(self._named(name)):
+            for _, _, names, fd in os.fwalk(name, topdown=False, dir_fd=self._fd):
                 for one in names:
                     _sync_at(fd, one)
                 _sync(fd)
-            os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
-            _sync(self._fd)
 
     def _named(self, name: bytes) -> str:
         return os.path.join(self.path, os.fsdecode(name))

@@ -5,6 +5,7 @@ Shares no code with what writes these files.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from savepoint.core import limits, spelling
 from savepoint.core.chain import Gap
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, parse
+from savepoint.core.strict_json import Json, dump, parse
 from savepoint.core.verdicts import Lack
 from savepoint.store import evidence, key_items
 from savepoint.store.items import Item, damage, note, warning
@@ -60,6 +61,7 @@ def items(store: Store, seen: Survey, indexes: Mapping[str, Index], now: float) 
     for slug, index in indexes.items():
         yield from key_items.of_instance(store.instance(slug), index)
         yield from _origin(store.instance(slug), index)
+        yield from _arrival(store.instance(slug))
     if indexes:
         yield from key_items.of_age(store)
     yield from _heads(store, seen)
@@ -99,6 +101,23 @@ def _origin(paths: InstancePaths, index: Index) -> Iterator[Item]:
     if restored and not os.path.lexists(paths.bootstrap):
         name = os.path.basename(paths.bootstrap)
         yield damage(f"instances/{paths.slug}/{name} is missing", hint=_REGAIN)
+
+
+def _arrival(paths: InstancePaths) -> Iterator[Item]:
+    """What a resurrection has left to do; half of the list would pass for all of it."""
+    name = f"instances/{paths.slug}/{os.path.basename(paths.arrival)}"
+    match _document(paths.arrival, limits.ARRIVAL_BYTES):
+        case Lack(reason=evidence.MISSING):
+            return
+        case Lack(reason=reason):
+            pass
+        case {"v": 1, "sha256": sha256, "waits": waits} if sha256 == _digest(waits):
+            yield note(f"{name}: a resurrection that was not finished; the next one finishes it")
+            return
+        case _:
+            reason = "is not as it was written"
+    hint = "`savepoint resurrect` gives it up, and brings everything back anew"
+    yield warning(f"{name} {reason}: what waited for its place is not known", hint)
 
 
 def _way_out(store: Store) -> str:
@@ -185,6 +204,10 @@ def _document(path: str, limit: int = limits.SMALL_DOCUMENT_BYTES) -> dict[str, 
         return _members(parse(data, limit))
     except SavepointError as failure:
         return Lack(f"is damaged: {failure.message}")
+
+
+def _digest(value: Json) -> str:
+    return hashlib.sha256(dump(value)).hexdigest()
 
 
 def _members(value: Json) -> dict[str, Json]:

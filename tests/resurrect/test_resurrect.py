@@ -165,6 +165,15 @@ def test_messages_after_the_savepoint_are_a_gap(saved: Scene) -> None:
     assert back["gap"] == {"after_savepoint": 3, "not_shown": 0}
 
 
+def test_without_the_live_transcript_the_gap_is_not_known(saved: Scene) -> None:
+    saved.transcript.unlink()
+    only = ("resurrect", "--only", "conversation")
+    assert saved.good(*only, "--json").json["gap"] == {"after_savepoint": None, "not_shown": 0}
+    shown = saved.good(*only).text
+    assert "Consciousness gap: 0 messages known of; the live transcript is gone" in shown
+    assert "continuous" not in shown
+
+
 def test_a_live_transcript_that_is_another_now_is_counted_whole(saved: Scene) -> None:
     """A client that rewrote its file: nothing of it can be told to have been saved."""
     only = ("resurrect", "--only", "conversation", "--json")
@@ -183,7 +192,6 @@ def test_a_live_transcript_that_is_another_now_is_counted_whole(saved: Scene) ->
         ("state", {"session_current.json"}),
         ("changes", {"changes.json"}),
         ("git", {"git_state.json"}),
-        ("memory", set()),
     ],
 )
 def test_one_part_comes_back_alone(
@@ -201,6 +209,14 @@ def test_one_part_comes_back_alone(
         "birth",
         "save",
     ]
+
+
+def test_a_part_that_is_not_there_is_refused_and_nothing_is_made(
+    saved: Scene, tmp_path: Path
+) -> None:
+    ran = saved("resurrect", "--only", "memory", "-o", str(tmp_path / "out"))
+    assert (ran.code, "the savepoint has no memory" in ran.err) == (1, True)
+    assert not [one for one in os.listdir(tmp_path) if one.startswith((".tmp-", "out"))]
 
 
 def test_loaded_files_go_over_the_project_if_told_so(saved: Scene) -> None:
@@ -236,7 +252,8 @@ def test_what_shrank_is_not_handed_back_without_a_word(saved: Scene) -> None:
     made = saved.created()
     ran = saved.good("resurrect", "--json")
     assert ran.json["fuller"] == made["seq"] - 1
-    assert f"`savepoint resurrect {made['seq'] - 1}` brings that back" in ran.err
+    asked = f"`savepoint resurrect {made['seq'] - 1} --instance gabriel-215-"
+    assert asked in ran.err
 
 
 def test_a_transcript_of_two_sessions_says_so(saved: Scene) -> None:
@@ -312,36 +329,20 @@ def test_a_file_that_changes_while_the_successor_is_born_stays(
     (saved.project / "a.py").unlink()
     real = apply.conflicts
 
-    def slow(project: str, wanted: dict[tuple[bytes, ...], str]) -> list[str]:
+    def slow(project: str, wanted: dict[tuple[bytes, ...], str]) -> apply.Conflicts:
         found = real(project, wanted)
         (saved.project / "a.py").write_text("meanwhile\n")
         return found
 
     monkeypatch.setattr(apply, "conflicts", slow)
-    ran = saved("resurrect", "--apply")
-    assert (ran.code, "a.py" in ran.err) == (1, True)
+    ran = saved("resurrect", "--apply", "--json")
+    assert (ran.code, "a.py is not brought back" in ran.err) == (1, True)
+    assert [one["path"] for one in ran.json["left_out"]] == ["a.py"]
+    assert Path(ran.json["session"]["file"]).exists()
     assert (saved.project / "a.py").read_text() == "meanwhile\n"
     born = instance(saved, "Gabriel #216")
     assert not os.path.lexists(born.arrival)
     assert config.load(store_of(saved)).instance == born.slug
-
-
-@pytest.mark.parametrize("damage", [b"", b"{", b'{"v":1}\n', b'{"v":2,"moves":[]}\n'])
-def test_a_damaged_list_of_what_waits_is_given_up(saved: Scene, damage: bytes) -> None:
-    """Else no run could ever bring anything back in this store again."""
-    first = saved.good("resurrect", "--json").json
-    born = instance(saved, first["instance"])
-    Path(born.arrival).write_bytes(damage)
-    os.unlink(born.trusted)
-    ran = saved("resurrect", "--instance", "Gabriel #215")
-    assert ran.code == 20
-    assert f"{born.slug} is damaged" in ran.err
-    assert "run it again" in ran.err
-    back = saved.good("resurrect", "--instance", "Gabriel #215", "--json").json
-    assert back["instance"] == "Gabriel #217"
-    assert Path(back["session"]["file"]).exists()
-    assert os.path.lexists(born.trusted)
-    assert saved("fsck").code == 0
 
 
 def test_what_threads_owed_is_listed(saved: Scene) -> None:

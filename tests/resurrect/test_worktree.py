@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint.cli import tree
+from savepoint.core.errors import DiskError
+from savepoint.resurrect import arrival, successor
+from savepoint.store import registry, savepoints
+from tests.cli.scene import without_privileges
 from tests.resurrect.talk import Talk
 
 if TYPE_CHECKING:
@@ -73,6 +78,79 @@ def test_the_state_of_then_is_there_again(repository: Scene, tmp_path: Path) -> 
     assert (wanted / "sub/untracked").read_text() == "untracked 1\n"
     assert os.access(wanted / "run", os.X_OK)
     assert git(wanted, "show", ":staged") == "staged 2\n"
+
+
+def born(scene: Scene) -> int:
+    return len(savepoints.instances(registry.find(scene.home, str(scene.project)))) - 1
+
+
+def left_of(scene: Scene, folder: Path) -> list[str]:
+    """Worktrees that git knows of beside the first, and what waits in a folder."""
+    known = git(scene.project, "worktree", "list", "--porcelain").split("\n\n")[1:]
+    return [*filter(None, known), *(one.name for one in folder.glob(".tmp-*"))]
+
+
+def test_a_run_that_dies_behind_the_birth_leaves_it_to_the_next(
+    repository: Scene, tmp_path: Path
+) -> None:
+    """It was made behind the birth: half of it stayed, and no run finished it."""
+    wanted, status = tmp_path / "wt", git(repository.project, "status", "--porcelain")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrival, "finish", _fail)
+        assert repository("resurrect", "--worktree", str(wanted)).code == 40
+    assert not wanted.exists()
+    back = repository.good("resurrect", "--json").json
+    assert (back["worktree"], back["instance"] is not None) == (str(wanted), True)
+    assert git(wanted, "status", "--porcelain") == status
+    (told,) = left_of(repository, tmp_path)
+    assert told.startswith(f"worktree {wanted}\n")
+    assert "prunable" not in told
+    git(repository.project, "worktree", "remove", "--force", str(wanted))
+
+
+def _fail(*_: object) -> None:
+    raise DiskError("injected: no space left")
+
+
+@pytest.mark.parametrize("name", ["_put", "_stage"])
+def test_a_disk_that_is_full_is_40_and_nothing_is_born(
+    repository: Scene, tmp_path: Path, name: str
+) -> None:
+    wanted = ("--worktree", str(tmp_path / "wt"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, name, _fail)
+        assert repository("resurrect", *wanted).code == 40
+    assert born(repository) == 0
+    assert left_of(repository, tmp_path) == []
+    repository.good("resurrect", *wanted)
+
+
+def test_a_folder_that_cannot_be_written_is_40_and_nothing_is_born(
+    repository: Scene, tmp_path: Path
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    ran = without_privileges("resurrect", "--worktree", str(closed / "wt"), cwd=repository.project)
+    assert (ran.returncode, b"permission denied" in ran.stderr) == (40, True), ran.stderr
+    assert born(repository) == 0
+    assert left_of(repository, closed) == []
+
+
+def test_what_fails_behind_it_takes_it_away_again(repository: Scene, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(successor, "publish", _fail)
+        assert repository("resurrect", "--worktree", str(tmp_path / "wt")).code == 40
+    assert left_of(repository, tmp_path) == []
+
+
+def test_its_folders_have_the_modes_of_others(repository: Scene, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        ran = repository.good("resurrect", "--worktree", str(tmp_path / "wt"))
+    finally:
+        os.umask(before)
+    assert {(tmp_path / "wt" / one).stat().st_mode & 0o777 for one in ("", "sub")} == {0o755}
+    assert f"the session belongs to {repository.project}" in ran.err
 
 
 def test_no_program_of_the_repository_is_run(repository: Scene, tmp_path: Path) -> None:
