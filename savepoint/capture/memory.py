@@ -15,7 +15,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump
 from savepoint.store.files import read_bounded
-from savepoint.store.layout import DYNASTY, THREADS
+from savepoint.store.layout import DYNASTY, SET_ASIDE, THREADS
 from savepoint.store.locks import Lock
 
 TYPE_CHECKING = False
@@ -88,8 +88,8 @@ def _paths(folder: str, below: str, lacking: list[str]) -> Iterator[str]:
     """
     for one in os.scandir(os.path.join(folder, below)):
         path = below + one.name
-        if one.name == LOCK or one.name.startswith(_TEMPORARY):
-            continue  # the lock holds nothing; a temporary is of a process that died
+        if one.name == LOCK or one.name.startswith(_TEMPORARY) or SET_ASIDE in one.name:
+            continue  # the lock holds nothing, a temporary is of a process that died, damage no use
         if one.is_dir(follow_symlinks=False) and path.count("/") < _DEPTH - 1:
             yield from _paths(folder, f"{path}/", lacking)
         elif one.is_file(follow_symlinks=False) and is_kept(path):

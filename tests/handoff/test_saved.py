@@ -127,6 +127,8 @@ def test_a_log_that_is_gone_comes_back(cli: Scene, kind: str) -> None:
     assert ran.code in (20, 22)
     as_hinted(cli, ran.err)
     assert "release the lock" in cli.good("handoff", "status").text
+    cli.say("on")
+    assert cli.good("create").err == ""  # what was set aside is not missed
 
 
 def test_what_was_seen_and_is_not_there_takes_force_and_is_told(cli: Scene) -> None:
