@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import chain, handoff_place, options, place, resurrect, terminal
+from savepoint.cli import chain, handoff_place, options, place, terminal
 from savepoint.cli import create as saving
 from savepoint.cli.handoff_place import ThreadName
 from savepoint.core import limits
 from savepoint.core.errors import HandoffError
 from savepoint.resurrect.admission import Admission
 from savepoint.store import savepoints
+from savepoint.store.layout import session_key
 from succession.handoff import accept as accepting
 from succession.handoff import boundary, cover, log, running
 from succession.handoff import create as creating
@@ -101,19 +102,19 @@ def create(
     at = place.find(project)
     own = _own(at, thread)
     stood = _stood(at, own, savepoint, offline=offline, allow_unverified=allow_unverified)
+    asked = place.request(at, "handoff")
+    changed = cover.changed(at.store, stood.document, asked, at.config.exclude) if savepoint else []
     transcript = handoff_place.transcript(own.session, at)
     until = time.monotonic() + limits.STILL_WAIT_SECONDS
     with log.opened(at.store, _deadline()) as held:
         creating.refuse_unless_open(held.ledger, held.ledger.threads[own.id])
         _draw(at, held, own, stood)
-        own = held.ledger.threads[own.id]._replace(session=own.session)
+        own = held.ledger.threads[own.id]
         reasons = [
             *boundary.in_flight(at.store, own, transcript, until),
             *cover.reasons(at.store, stood.document, transcript),
+            *changed,
         ]
-        if savepoint:
-            asked = place.request(at, "handoff")
-            reasons += cover.changed(at.store, stood.document, asked, at.config.exclude)
         now = int(time.time())
         made = creating.create(held, stood.author, now, own, stood.standing, reasons)
         heir = held.ledger.threads[made.receipt.successor]
@@ -154,13 +155,12 @@ def accept(
 ) -> None:
     """Take over what a thread passed on, item by item."""
     at = place.find(project)
-    key = handoff_place.session_named(at, session)
-    if key is None:
+    name = session or handoff_place.current_session(at)
+    if not name:
         raise HandoffError("the successor has no session yet", hint="name it: --session ID")
+    key = session_key(name)
     known = handoff_place.ledger(at)
-    offer = accepting.offered(at.store, known, _handed_off(at, known, thread, key))
-    if not offline:
-        resurrect.bring(at._replace(paths=offer.paths), offer.record)
+    offer = accepting.offered(at.store, known, _handed_off(known, at.project, thread, key))
     _verified(offer.paths, offer.record, at, offline=offline, allow_unverified=allow_unverified)
     author = handoff_place.author_of(at.paths)
     drivers = handoff_place.known_drivers(at)
@@ -189,9 +189,7 @@ def go(
 ) -> None:
     """Act on an offer, if the ledger still shows it open."""
     with handoff_place.desk(project) as at:
-        own = at.thread(thread)
-        creating.refuse_unless_open(at.held.ledger, own)
-        found = going.go(at.held, at.author, at.now, own, item)
+        found = going.go(at.held, at.author, at.now, at.thread(thread), item)
     if as_json:
         terminal.document({"item": found.id, "text": found.text})
         return
@@ -201,15 +199,15 @@ def go(
 def _own(at: place.Place, name: str) -> Thread:
     """The thread that is to be handed off. Raises HandoffError where it was already."""
     known = handoff_place.ledger(at)
-    own = handoff_place.chosen(at, known, name)
+    own = handoff_place.chosen(known, at.project, name)
     creating.refuse_unless_open(known, own)
     return own
 
 
-def _handed_off(at: place.Place, known: Ledger, name: str, key: str) -> Thread:
+def _handed_off(known: Ledger, project: str, name: str, key: str) -> Thread:
     """The settled thread that this session accepts, or has accepted; its heir's name will do."""
     if name:
-        found = handoff_place.named(known, name)
+        found = handoff_place.chosen(known, project, name)
         before = known.threads.get(found.predecessor or "")
         return before if found.state != SETTLED and before else found
 
@@ -217,9 +215,10 @@ def _handed_off(at: place.Place, known: Ledger, name: str, key: str) -> Thread:
         heir = known.threads.get(one.successor or "")
         return heir is not None and (heir.state == AWAITED or heir.session == key)
 
-    threads = handoff_place.of_project(at, known)
-    settled = [one for one in threads if one.state == SETTLED and one.number]
-    return handoff_place.only([*filter(offered, settled)] or settled)
+    threads = [one for one in known.threads.values() if one.project == project]
+    if any(map(offered, threads)):
+        return handoff_place.chosen(known, project, "", offered)
+    return handoff_place.chosen(known, project, "", lambda one: one.state == SETTLED)
 
 
 def _stood(

@@ -6,7 +6,10 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
+from savepoint.capture import repository
 from savepoint.capture.agents import claude_facts
+from savepoint.capture.exclusion import Exclusion
+from savepoint.core import segments
 from savepoint.core.errors import DiskError, MalformedError
 from savepoint.store import savepoints
 from savepoint.store.files import open_regular, read_at
@@ -14,9 +17,10 @@ from succession.handoff import boundary, gather, shell, turn
 from succession.handoff.turn import Reason, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from savepoint.capture.agents.claude_facts import Record
+    from savepoint.capture.request import Request
     from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
@@ -44,7 +48,38 @@ def reasons(store: Store, document: dict[str, Json], transcript: str | None) -> 
     return list(_later(data, base, start))
 
 
-def _covered(path: str, segments: list[Segment]) -> int | None:
+def changed(
+    store: Store, document: dict[str, Json], request: Request, exclude: Sequence[str]
+) -> list[Reason]:
+    """What the project's repository has in no commit now that the savepoint has otherwise.
+
+    request: of a save, exclude: its globs. Raises TamperedError, MalformedError, DiskError.
+    """
+    with repository.begin(request, store.scratch) as git:
+        exclusion = Exclusion(os.path.realpath(request.project), exclude, request.home)
+        found = git.collect(request.deadline, exclusion)
+    files: list[Json] = [
+        {**one.to_json(), "segments": [{"sha256": digest} for digest in _digests(one.data)]}
+        for one in found.changes
+    ]
+    listed: Json = {"files": files, "deleted": list(found.deleted)}
+    known = {one.key for one in gather.changes(store, document)}
+    return [
+        Reason("not covered", f"{one.text} was changed after the savepoint: {_ANEW}")
+        for one in gather.changes(store, {"git_state": {**found.state, "changes": listed}})
+        if one.key not in known
+    ]
+
+
+def _digests(data: bytes) -> Iterator[str]:
+    """Of the segments that it is stored in."""
+    start = 0
+    while (stop := segments.cut(data, start, final=True)) is not None:
+        yield hashlib.sha256(data[start:stop]).hexdigest()
+        start = stop
+
+
+def _covered(path: str, stored: list[Segment]) -> int | None:
     """The bytes that a savepoint has of that file; None where they are others."""
     try:
         fd = open_regular(path)
@@ -54,7 +89,7 @@ def _covered(path: str, segments: list[Segment]) -> int | None:
         raise DiskError(failure.message) from failure
     try:
         at = 0
-        for one in segments:
+        for one in stored:
             if hashlib.sha256(read_at(fd, one.bytes, at)).hexdigest() != one.sha256:
                 return None
             at += one.bytes

@@ -64,7 +64,7 @@ def of_savepoint(store: Store, document: dict[str, Json]) -> list[Found]:
     """From its conversation and its changes. Raises TamperedError, MalformedError, DiskError."""
     transcript = [one for one in savepoints.files(store, document) if one.part == "conversation"]
     data = b"".join(piece for one in transcript for piece in savepoints.content(store, one))
-    return [*of_conversation(data), *_bounded(_changes(store, document))]
+    return [*of_conversation(data), *_bounded(changes(store, document))]
 
 
 def of_conversation(data: bytes) -> list[Found]:
@@ -217,9 +217,9 @@ class _Reading:
                     yield Found("question", plain, offset, key)
 
 
-def _changes(store: Store, document: dict[str, Json]) -> Iterator[Found]:
-    """What is in no commit. What is known of a path is its content: staged or not, it is the same;
-    where it was deleted, the commit that has it.
+def changes(store: Store, document: dict[str, Json]) -> Iterator[Found]:
+    """What is in no commit, by the git_state of a snapshot. What is known of a path is its content,
+    staged or not; where it was deleted, the commit that has it.
     """
     known: dict[str, set[str]] = {}
     for one in _listed(store, document, "files"):

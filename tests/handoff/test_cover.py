@@ -9,6 +9,7 @@ import pytest
 from savepoint.core import limits
 from savepoint.store import savepoints
 from succession.handoff import cover
+from tests.handoff.test_gather import _git
 from tests.handoff.test_scenario import Life
 from tests.handoff.threads import agent, call, result, user
 from tests.verify import builder
@@ -110,6 +111,37 @@ def test_a_handoff_drops_nothing_that_came_after_its_savepoint(
     left = life.json("gather")["unresolved"]
     assert {one["what"] for one in left} == {"offer", "pull_request"}
     life.json("item", "dismiss", *(one["id"] for one in left), "--reason", "it was deployed")
+    assert life.json("create", "--savepoint", "latest")["items"] == []
+
+
+def test_a_handoff_drops_no_change_that_came_after_its_savepoint(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    life = Life(tmp_path, capsysbinary)
+    _git(life.project, "init", "-q")
+    life.run.good("init")
+    life.say("user", "go")
+    life.say("assistant", "Done.")
+    life.json("thread", "x")
+    life.stops()
+    for name in ("kept", "changed", "gone"):
+        (life.project / name).write_bytes(b"line\n" * 200_000)  # of several segments
+    left = life.json("gather")["unresolved"]
+    life.json("item", "dismiss", *(one["id"] for one in left), "--reason", "not wanted")
+    (life.project / "changed").write_bytes(b"line\n" * 200_000 + b"more")
+    (life.project / "gone").unlink()
+    (life.project / "new").write_bytes(b"")
+    refused = life("create", "--savepoint", "latest", "--json")
+    assert refused.code == 1
+    message = refused.json["error"]["message"]
+    assert [
+        name for name in ("kept", "changed", "gone", "new") if f"{name} was changed" in message
+    ] == [
+        "changed",
+        "new",
+    ]
+    (life.project / "changed").unlink()
+    (life.project / "new").unlink()
     assert life.json("create", "--savepoint", "latest")["items"] == []
 
 
