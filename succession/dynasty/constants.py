@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from savepoint.core import limits
+
 VAULT_MAX_LINES = 50  # lines of vault.md: each counts
 VAULT_PROMOTION_SESSIONS = 3  # successions in whose reign an entry was referenced
 DEVIANT_NUDGE_SESSIONS = 5  # sessions until a deviant is nudged about
@@ -35,6 +37,7 @@ EPITHET_KEYWORDS = {
 RULER = "Claude"  # name of the rulers where dynasty.json has none
 LAYERS_MAX = (DUSK_LAYER1_MAX, DUSK_LAYER2_MAX, DUSK_LAYER3_MAX)
 DETAILED_REF = 3  # an entry with this score keeps its whole text in Layer 1
+LAYER_CHARS = 4 * 1024 * 1024  # characters of a layer, decrees apart: Dusk can always be read again
 LAYER3_SUCCESSIONS = 3  # in Layer 3 without a reference, then it goes to the lineage
 DECREE_SESSIONS = 2  # sessions that referenced a decision: it is a decree then
 STALE_SESSIONS = 2  # counted sessions that an entry is old before it can be stale
@@ -54,7 +57,7 @@ LIST_NAMES = 3  # names in one line
 SESSIONS_KEPT = 64  # sessions whose place in their transcript is known
 CALLS_KEPT = 8192  # ids of tool calls that were counted
 TRANSCRIPT_BYTES = 64 * 1024 * 1024  # of a transcript, read at one Stop; older ones are passed over
-FILE_BYTES = 64 * 1024 * 1024  # of one file of the dynasty
-BUNDLE_BYTES = 256 * 1024 * 1024  # of all its files together
+FILE_BYTES = limits.DYNASTY_FILE_BYTES  # of one file of the dynasty
+BUNDLE_BYTES = 4 * FILE_BYTES  # of all its files together
 SAVEPOINTS_LOOKED_AT = 200  # the last ones, for one that has a broken dynasty whole
 GIT_SECONDS = 2.0  # seconds to list commits

@@ -21,7 +21,7 @@ import os
 from contextlib import suppress
 
 from savepoint.capture.memory import LOCK
-from savepoint.core import spelling
+from savepoint.core import limits, spelling
 from savepoint.core.digest import sha256
 from savepoint.core.errors import (
     BusyError,
@@ -29,6 +29,7 @@ from savepoint.core.errors import (
     DynastyError,
     MalformedError,
     UnsupportedFormatError,
+    UsageError,
 )
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
@@ -48,6 +49,12 @@ NEXT = ".next-"
 _ASIDE_DIGITS = 16  # hex digits behind the name of what was set aside, or is temporary
 _DEPTH = 2  # names of a path: <branch>/day.md
 _FOREIGN = {"", ".", "..", LOCK}
+_TOO_LONG = dict.fromkeys(
+    ("lineage.md", "archive.jsonl"), "move it out of dynasty/: it begins anew, savepoints have it"
+)
+_TO_SHORTEN = (
+    "`savepoint succession run` makes Day shorter; take out of other files by hand what is old"
+)
 _HINT = "nothing was changed; run the same again"
 _NO_FILE = "move it away, or put a regular file that is shorter in its place"
 
@@ -72,7 +79,8 @@ def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> l
     """Write it all, under the lock. before: what each file held when it was read (None: was not).
 
     Returns what people's edits were set aside as. Raises BusyError (somebody edited a file
-    meanwhile) and DiskError; then nothing is changed, or `recover` finishes it.
+    meanwhile), UsageError (a file would be too long) and DiskError; then nothing is
+    changed, or `recover` finishes it.
     """
     for path in change.replace:
         if content(folder, path) != before.get(path):
@@ -81,11 +89,12 @@ def commit(folder: str, before: Mapping[str, bytes | None], change: Change) -> l
     for path, data in change.append.items():
         size = _size(os.path.join(folder, path))
         lines.append(_Line(path, "", size, binascii.b2a_base64(data, newline=False).decode()))
+    planned = _planned(lines, change)
     try:
         for path, data in change.replace.items():
             _stage(folder, path, data)
         _sync(folder, change.replace)
-        durable.replace(os.path.join(folder, JOURNAL), _dump(lines))
+        durable.replace(os.path.join(folder, JOURNAL), planned)
     except BaseException:
         if not os.path.exists(os.path.join(folder, JOURNAL)):
             _clear(folder)
@@ -242,9 +251,20 @@ def _clear(folder: str) -> None:
                     durable.remove(os.path.join(parent, name))
 
 
-def _dump(lines: list[_Line]) -> bytes:
+def _planned(lines: list[_Line], change: Change) -> bytes:
+    """The journal. Raises UsageError where something could not be read again: a Why of 70 MB was
+    acknowledged once, and no command worked from then on.
+    """
     listed: list[Json] = [dict(line._asdict()) for line in lines]
-    return dump({"v": 1, "files": listed}) + b"\n"
+    journal = dump({"v": 1, "files": listed}) + b"\n"
+    sizes = [(path, len(data), limits.DYNASTY_PAGE_BYTES) for path, data in change.replace.items()]
+    grown = [(line.path, line.size) for line in lines if line.size >= 0]
+    sizes += [(path, size + len(change.append[path]), FILE_BYTES) for path, size in grown]
+    for path, size, most in [*sizes, (JOURNAL, len(journal), FILE_BYTES)]:
+        if size > most:
+            hint = _TOO_LONG.get(path, _TO_SHORTEN)
+            raise UsageError(f"{path} would have {size} bytes, and {most} are written", hint=hint)
+    return journal
 
 
 def _load(folder: str) -> list[_Line] | None:
@@ -254,7 +274,7 @@ def _load(folder: str) -> list[_Line] | None:
 
 def _parse(data: bytes) -> list[_Line]:
     try:
-        value = parse(data)
+        value = parse(data, FILE_BYTES)
     except MalformedError as failure:
         raise DynastyError(f"{DYNASTY}/{JOURNAL} is damaged: {failure.message}") from None
     match value:
