@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from succession.dynasty.entry import Entry
 
 
+_FURTHER = "  "  # so begins a line that belongs to the bullet above it
+
+
 def bullet(one: Entry) -> str:
     """An entry as it stands in the vault, its Why verbatim, without an LF at the end."""
     return f"- {one.title}" + (WHY_MARK + one.why if one.why else "")
@@ -21,8 +24,9 @@ def line_count(text: str) -> int:
 
 
 def holds(text: str, line: str) -> bool:
-    """Does that bullet stand in it already?"""
-    return f"\n{line}\n" in f"\n{text}\n"
+    """Does that bullet stand in it already, whole? What goes on is the start of another one."""
+    behind = f"\n{text}\n".split(f"\n{line}\n")[1:]
+    return any(not rest.startswith(_FURTHER) for rest in behind)
 
 
 def has_room(text: str, line: str) -> bool:
@@ -42,7 +46,7 @@ def bullets(text: str) -> list[str]:
     """Each bullet or other line with the indented lines that follow it, without LF at the end."""
     found: list[str] = []
     for line in text.split("\n"):
-        if found and line.startswith("  "):
+        if found and line.startswith(_FURTHER):
             found[-1] += f"\n{line}"
         elif line.strip():
             found.append(line)

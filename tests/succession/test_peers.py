@@ -157,6 +157,15 @@ def test_6_a_promoted_line_that_was_taken_out_stays_out() -> None:
     assert life.touch({one: 2}).succeed().life.state.vault == "- another\n"
 
 
+def test_6_a_line_that_begins_another_is_not_held() -> None:
+    """A Why of one line was taken for the longer one that begins with it, and never promoted."""
+    held = "- Same — Why: w\n     more\n"
+    assert not vault.holds(held, "- Same — Why: w")
+    assert vault.holds(held, "- Same — Why: w\n     more")
+    assert vault.holds(f"{held}- Same — Why: w\n", "- Same — Why: w")
+    assert vault.holds("- Same — Why: w", "- Same — Why: w")
+
+
 def test_6_candidate_marks_do_not_pile_up() -> None:
     life = _referenced(7, "- x\n" * 50)
     assert life.state.dusk.count("[vault-candidate]") == 1
