@@ -15,8 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
-COMPACTION = "compact"  # its session may have begun before there was a hook to tell
-NOT_A_SESSION = frozenset({COMPACTION, "resume", "clear", "fork"})  # what SessionStart says of it
+NOT_A_SESSION = frozenset({"compact", "resume", "clear", "fork"})  # what SessionStart says of it
 
 
 class Session(NamedTuple):

@@ -6,7 +6,7 @@ from savepoint.core.errors import DiskError
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from succession.dynasty import branch, keep
-from succession.dynasty.seen import COMPACTION, NOT_A_SESSION, Session
+from succession.dynasty.seen import NOT_A_SESSION, Session
 from succession.dynasty.state import brief
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def at_start(request: Request, source: str, *, resurrected: bool) -> str:
     key = session_key(request.session_id)
     with keep.opened(store, here, request.now, request.deadline) as held:
         text = brief(held.state, key)
-        if key in held.seen.sessions or source == COMPACTION:
+        if key in held.seen.sessions:
             return text
         try:
             _note(held, key, counts=resurrected or source not in NOT_A_SESSION)

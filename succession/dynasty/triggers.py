@@ -33,17 +33,26 @@ def fired(entries: Sequence[Entry], meta: Meta) -> tuple[Trigger, ...]:
         found.append(Trigger("entries", f"Day has >{DAY_ENTRY_LIMIT} entries ({total})"))
     if sessions >= SESSIONS_BEFORE_SUCCESSION:
         found.append(Trigger("sessions", f"{sessions} sessions since last succession"))
-    stale = sum(is_stale(one, meta) for one in entries)
-    if total and stale / total >= STALE_RATIO_THRESHOLD:
-        percent = stale * 100 // total
-        found.append(Trigger("stale", f"{percent}% of entries are stale ({stale}/{total})"))
+    own = [one for one in entries if is_own(one, meta)]
+    stale = sum(is_stale(one, meta) for one in own)
+    if own and stale / len(own) >= STALE_RATIO_THRESHOLD:
+        percent = stale * 100 // len(own)
+        found.append(Trigger("stale", f"{percent}% of entries are stale ({stale}/{len(own)})"))
     return tuple(found)
+
+
+def is_own(one: Entry, meta: Meta) -> bool:
+    """Was it recorded in this reign? What was drawn, or copied from Dusk, came with it: a Day of
+    nothing else was stale by itself, and ran one succession after the other.
+    """
+    life = meta.lives.get(one.id)
+    return life is not None and not life.drawn and life.ruler == meta.current
 
 
 def is_stale(one: Entry, meta: Meta) -> bool:
     """Not referenced in this reign, and two counted sessions old: not what was written just now."""
-    life = meta.lives.get(one.id)
-    return life is not None and one.ref == 0 and meta.sessions - life.session >= STALE_SESSIONS
+    is_old = is_own(one, meta) and meta.sessions - meta.lives[one.id].session >= STALE_SESSIONS
+    return is_old and one.ref == 0
 
 
 def reason(triggers: Sequence[Trigger]) -> str:

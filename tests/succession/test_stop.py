@@ -198,6 +198,28 @@ def test_trigger_of_staleness(scene: Scene) -> None:
     assert "Succession suggested: 60% of" in (scene.own / "dawn.md").read_text()
 
 
+def test_what_the_tool_drew_is_not_stale(scene: Scene) -> None:
+    """A Day of nothing but its own state of git, or of copies, suggested a succession each time."""
+    one = scene.record("About src/paths.py", "because")
+    for number in range(2):
+        scene.run(scene.covering(number + 1, changed=["src/paths.py"]))
+    day = [found.title for found in scene.state.day_page.entries]
+    assert day == ["Git state of main before Claude 3", one.title]
+    assert {scene.session(number).suggestion for number in range(1, 5)} == {""}
+    assert "5 sessions" in scene.session(5).suggestion
+    scene.record("Own", "because")
+    scene.session(6)
+    assert "100% of entries are stale (1/1)" in scene.session(7).suggestion
+
+
+def test_a_compaction_of_a_session_unseen_is_none(scene: Scene) -> None:
+    """As a resume, clear or fork is none."""
+    scene.record("A decision", "because")
+    scene.start(1, "compact")
+    scene.stop(1)
+    assert scene.state.meta.sessions == 0
+
+
 def _suggested(scene: Scene) -> None:
     scene.record("A", "because", "src/a.py")
     for number in range(1, 6):
