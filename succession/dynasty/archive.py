@@ -84,6 +84,16 @@ def original(lines: Sequence[bytes]) -> Entry | None:
     return (whole or kept)[-1].entry if kept else None
 
 
+def is_latest(lines: Sequence[bytes], one: Entry, source: str) -> bool:
+    """Is that, found in `source`, the text that `original` gives? In Dusk any may stand where a
+    whole one is known.
+    """
+    if source == DUSK and any(kept.source != DUSK for kept in _readable(lines)):
+        return True
+    known = original(lines)
+    return known is not None and known.body == one.body
+
+
 def read(data: bytes) -> list[Kept]:
     """All lines that can be read, in order."""
     return list(_readable(data.split(b"\n")))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from savepoint.core import limits
 from savepoint.core.digest import sha256
 from savepoint.core.errors import UsageError
 from savepoint.core.named import NamedTuple
@@ -69,6 +70,18 @@ class Entry(NamedTuple):
         why = WHY_MARK + self.why if self.why else ""
         return f"- {self._tags}{self.title}{why}\n"
 
+    def in_layer(self, number: int) -> str:
+        """As it stands in a layer of Dusk, with the LF at its end: below the first as an item. A
+        decree keeps its What or body there as well, in a block where empty lines would end an item.
+        """
+        if number == 1:
+            return self.block
+        if not (self.decree and self.body):
+            return self.line
+        if not all(line.strip() for line in self.body.split("\n")):
+            return self.block
+        return self.line + (f"What: {self.body}\n" if self.kind == DECISION else f"{self.body}\n")
+
     @property
     def _tags(self) -> str:
         names = [f"ref:{self.ref}"]
@@ -88,11 +101,34 @@ def make(kind: str, title: str, why: str, body: str) -> Entry:
         raise UsageError("a title is one line without control characters")
     if WHY_MARK in f" {title} " or _TAGS.match(title):
         raise UsageError(f"a title holds no {WHY_MARK.strip()!r} and begins with no tag")
-    why, body = (text.replace("\0", "\\0").strip("\n") for text in (why, body))
-    if kind == DECISION and not why.strip():
+    if any("\0" in text for text in (why, body)):
+        raise UsageError("a text holds no NUL byte", hint="write it as an escape")
+    if kind != DECISION and why.strip():
+        raise UsageError("an observation has no Why", hint="give its text with --what")
+    why = trimmed(why.split("\n"))
+    if kind == DECISION and not why:
         raise UsageError("a decision has a Why", hint="give it with --why")
-    why = why.lstrip().replace("\n", "\n" + INDENT) if kind == DECISION else ""
-    return Entry(kind, title, why, guarded(body, is_what=kind == DECISION))
+    one = Entry(kind, title, _further_indented(why), guarded(body, is_what=kind == DECISION))
+    size = len(to_bytes(one.text))
+    if size > limits.DYNASTY_ENTRY_BYTES:
+        most = f"an entry has at most {limits.DYNASTY_ENTRY_BYTES} bytes"
+        hint = "keep the text in a file, and name its path"
+        raise UsageError(f"{most}, and this one has {size}", hint=hint)
+    return one
+
+
+def make_of(kind: str, title: str, text: str) -> Entry:
+    """A new entry of one text: of a decision `Why: …`, up to a line `What: …` or its end, whatever
+    lines there are; what stands before the Why belongs to the What. Raises UsageError.
+    """
+    lines = text.split("\n")
+    start = next((n for n, line in enumerate(lines) if line.startswith("Why:")), None)
+    if kind != DECISION or start is None:
+        return make(kind, title, "", text)
+    rest = range(start + 1, len(lines))
+    end = next((n for n in rest if lines[n].startswith("What:")), len(lines))
+    why = [lines[start].removeprefix("Why:").removeprefix(" "), *lines[start + 1 : end]]
+    return make(kind, title, "\n".join(why), _what(lines[:start] + lines[end:]))
 
 
 def guarded(text: str, *, is_what: bool) -> str:
@@ -230,6 +266,14 @@ def trimmed(lines: Sequence[str]) -> str:
     first = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
     last = next((n for n in range(len(lines), first, -1) if lines[n - 1].strip()), first)
     return "\n".join(lines[first:last])
+
+
+def _further_indented(why: str) -> str:
+    """A Why with its further lines indented, once: as it is pasted from a Day they are so."""
+    first, *more = why.split("\n")
+    is_done = all(line.startswith(INDENT) for line in more if line.strip())
+    shown = (line if is_done and line.startswith(INDENT) else INDENT + line for line in more)
+    return "\n".join([first, *shown])
 
 
 def _indented(line: str) -> str:

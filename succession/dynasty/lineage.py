@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from succession.dynasty.entry import Entry
 
 _SECTION = "## Dynasty of "
+_FACTS = 2  # lines below a header; what follows is text, whatever it looks like
 
 
 class Ancestor(NamedTuple):
@@ -73,7 +74,7 @@ def _ancestor(lines: list[str], section: str) -> Ancestor | None:
         return None
     facts: dict[str, str] = {}
     at = 1
-    while at < len(lines) and (fact := _FACT.fullmatch(lines[at])):
+    while at < min(len(lines), 1 + _FACTS) and (fact := _FACT.fullmatch(lines[at])):
         facts[fact[1]] = fact[2]
         at += 1
     ref = facts.get("Original ref", "0")

@@ -1,8 +1,9 @@
 """The Markdown files as people edit them: parts in order, none of which is ever lost.
 
 Parsing and joining the parts again gives the same text, whatever it was. What is no entry and no
-line of ours is TEXT: carried along as it stands, and told of. A heading of any other kind ends the
-entry above it, so that a note below an entry is not taken for a piece of it (openclaw#116057).
+line of ours is TEXT: carried along as it stands, and told of (carried.py). A heading of any other
+kind ends the entry above it, so that a note below an entry is not taken for a piece of it
+(openclaw#116057).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 TITLE, COMMENT, SECTION, SUGGESTION = "title", "comment", "section", "suggestion"
 ENTRY, TEXT, BLANK = "entry", "text", "blank"
+DAY, DUSK, DAWN = "day.md", "dusk.md", "dawn.md"  # which page: each has headings of its own
 DAY_ICON, DUSK_ICON, DAWN_ICON, LINEAGE_ICON = "☀️", "🌙", "🌅", "📜"
 LAYER_TITLES = ("Layer 1 (detailed)", "Layer 2 (compressed)", "Layer 3 (one-liners)")
 GIT_STATE, DUSK_WISDOM = "Git State", "Dusk Wisdom"
@@ -36,6 +38,11 @@ class Part(NamedTuple):
     raw: str
     section: str = ""  # of ours: `1`, `2`, `3`, GIT_STATE, DUSK_WISDOM
     entry: Entry | None = None
+
+    @property
+    def text(self) -> str:
+        """Without empty lines around."""
+        return entry.trimmed(self.raw.split("\n"))
 
 
 class Page(NamedTuple):
@@ -58,16 +65,9 @@ class Page(NamedTuple):
         wanted = {str(number), *([""] if number == 1 else [])}
         return tuple(one.entry for one in self.parts if one.entry and one.section in wanted)
 
-    def texts(self, section: str | None = None) -> tuple[str, ...]:
-        """What people wrote and is no entry, all or a section's, without empty lines around."""
-        found = [one for one in self.parts if one.what == TEXT and section in (None, one.section)]
-        return tuple(entry.trimmed(one.raw.split("\n")) for one in found)
-
-    @property
-    def suggestion(self) -> str:
-        """Why a succession is suggested; empty if none is."""
-        lines = [one.raw for one in self.parts if one.what == SUGGESTION]
-        return lines[0].removeprefix(SUGGESTED).strip() if lines else ""
+    def texts(self) -> tuple[str, ...]:
+        """What people wrote and is no entry, without empty lines around."""
+        return tuple(one.text for one in self.parts if one.what == TEXT)
 
     def with_refs(self, refs: dict[str, int]) -> Page:
         """The same with the scores of these entries, by id; only their headers change."""
@@ -75,11 +75,11 @@ class Page(NamedTuple):
 
 
 @lru_cache(maxsize=_PAGES_KEPT)
-def parse(text: str) -> Page:
-    """The parts of a file; their raw text joined is the text."""
+def parse(text: str, page: str) -> Page:
+    """The parts of a file, their raw text joined is the text. page: DAY, DUSK or DAWN."""
     lines = text.split("\n")
     whole = lines[:-1] if lines[-1] == "" else lines
-    parts = list(_merged(_parts(whole)))
+    parts = list(_merged(_parts(whole, page)))
     if parts and not text.endswith("\n"):
         parts[-1] = parts[-1]._replace(raw=parts[-1].raw.removesuffix("\n"))
     return Page(tuple(parts))
@@ -123,7 +123,7 @@ def dusk(title: str, texts: Sequence[Sequence[str]], layers: Sequence[Sequence[E
         if number == 0:
             shown += [one.block for one in layers[0]]
         elif layers[number]:
-            shown.append("".join(one.line for one in layers[number]))
+            shown.append("".join(one.in_layer(number + 1) for one in layers[number]))
         lines.append(f"## {name}\n" + "\n".join(shown))
     return "\n".join(lines)
 
@@ -138,24 +138,33 @@ def dawn(title: str, git: str, wisdom: Sequence[Entry], suggestion: str = "") ->
     )
 
 
-def suggesting(page: Page, reason: str) -> str:
-    """The text of a Dawn with that suggestion, or without one, and all else as it was."""
-    parts = [one for one in page.parts if one.what != SUGGESTION]
+def suggesting(dawn: str, before: str, reason: str) -> str:
+    """A Dawn with that suggestion in the place of the one before it, either empty for none, and all
+    else as it was. A line of a person that begins as ours do is no suggestion.
+    """
+    lines = dawn.split("\n")
+    ours = [n for n, line in enumerate(lines) if before and line.rstrip() == SUGGESTED + before]
+    for at in ours[:1]:
+        del lines[at]
     if reason:
-        heads = [n for n, one in enumerate(parts) if one.what in (TITLE, COMMENT)]
+        heads = [n for n, line in enumerate(lines) if _what(line) in (TITLE, COMMENT)]
         at = next((n + 1 for n in heads[1:2] or heads), 0)
-        parts.insert(at, Part(SUGGESTION, f"{SUGGESTED}{reason}\n"))
-    return "".join(one.raw for one in parts)
+        lines.insert(at, SUGGESTED + reason)
+    return "\n".join(lines)
 
 
-def _parts(lines: Sequence[str]) -> Iterator[Part]:
-    section, at = "", 0
+def _parts(lines: Sequence[str], page: str) -> Iterator[Part]:
+    section, at, begun = "", 0, set[str]()
     while at < len(lines):
         line = lines[at]
         end, what = at + 1, _what(line)
         found = None
         if what == SECTION:
-            section = _section(line)
+            name = _section(line)
+            is_ours = name in _SECTIONS.get(page, ())
+            section = name if is_ours else section
+            what = SECTION if is_ours and _is_bare(line) and name not in begun else TEXT
+            begun |= {name} if what == SECTION else set()
         elif what == ENTRY:
             end = _end(lines, at)
             found = entry.parse(lines[at:end])
@@ -199,6 +208,12 @@ def _section(line: str) -> str:
     return name.split()[1] if name.startswith("Layer") else name
 
 
+def _is_bare(line: str) -> bool:
+    """Is it a heading as we write it? Whatever else stands in it is a person's."""
+    name = line.removeprefix("##").strip()
+    return name in (GIT_STATE, DUSK_WISDOM, *LAYER_TITLES, *(one[:7] for one in LAYER_TITLES))
+
+
 def _end(lines: Sequence[str], start: int) -> int:
     """Where the entry that begins there ends. An item has no empty line but within its Why."""
     is_item = lines[start].startswith("-")
@@ -235,15 +250,17 @@ def _with_gap(block: str, raw: str) -> str:
 
 
 _FIRST_LETTERS = ("#", "-", "<", SUGGESTED[0])  # of what is not TEXT: most lines are told by them
+_SECTIONS = {DUSK: ("1", "2", "3"), DAWN: (GIT_STATE, DUSK_WISDOM)}
 _MATCHED = "<!-- Keyword-matched entries from Dusk relevant to current work -->"
 _BRANCH = r"<!-- Branch: .* \| Born: .* -->"
 _STAGED = "<!-- Staged for next succession -->"
+DAWN_COMMENTS = (_STAGED, _MATCHED)
 _OURS = tuple(
     (what, late(rf"(?:{pattern})[ \t\r]*", re.DOTALL))
     for what, pattern in (
         (TITLE, rf"# (?:{DAY_ICON} Day|{DUSK_ICON} Dusk|{DAWN_ICON} Dawn) — .*"),
         (COMMENT, rf"{_BRANCH}|{_STAGED}|{re.escape(_MATCHED)}"),
-        (SECTION, rf"## (?:Layer [123]\b.*|{GIT_STATE}|{DUSK_WISDOM})"),
+        (SECTION, rf"## (?:Layer [123](?: \(.*)?|{GIT_STATE}|{DUSK_WISDOM})"),
         (SUGGESTION, rf"{SUGGESTED}.*"),
     )
 )

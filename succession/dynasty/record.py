@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from savepoint.core.errors import SelectorError, UsageError
 from savepoint.core.named import NamedTuple
-from succession.dynasty import admit, lineage, markdown, triggers, vault
+from succession.dynasty import admit, archive, lineage, markdown, triggers, vault
 from succession.dynasty.admit import Admitted
 from succession.dynasty.archive import SAVEPOINT
 from succession.dynasty.constants import VAULT_MAX_LINES
@@ -14,7 +14,7 @@ from succession.dynasty.state import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from succession.dynasty.archive import Kept
     from succession.dynasty.state import State
@@ -27,6 +27,7 @@ class Done(NamedTuple):
 
     state: State
     kept: tuple[Kept, ...] = ()
+    recorded: Entry | None = None  # as it stands in Day
 
     @property
     def archive(self) -> bytes:
@@ -35,22 +36,43 @@ class Done(NamedTuple):
 
 
 def record(state: State, one: Entry, now: int, origin: str, source: str = "record") -> Done:
-    """With a new entry in Day. origin: key of the session, or empty. Raises UsageError where the
-    dynasty has it already.
+    """With a new entry in Day. origin: key of the session, or empty. An observation of a title that
+    there is, with another text, is another one: its title gets a number. state: with lineage and
+    archive. Raises UsageError where the dynasty has it already.
     """
-    places = {
-        "Day": state.day_page.entries,
-        "Dusk": state.dusk_page.entries,
-    }
-    hint = "its text can be edited there; another entry needs another title"
-    for name, entries in places.items():
-        if any(one.id == other.id for other in entries):
-            raise UsageError(f"{name} has an entry of that title and Why", hint=hint)
-    if is_buried(state, one):
-        raise UsageError("the lineage has an entry of that title and Why", hint=hint)
+    places = {"Day": state.day_page.entries, "Dusk": state.dusk_page.entries}
+    taken = {other.id: name for name, entries in places.items() for other in entries}
+    taken = dict.fromkeys(_buried(state, one), "the lineage") | taken
+    if one.id in taken:
+        one = _another(state, one, taken)
     admitted = admit.admit(Admitted(state.meta), [one], source, now, origin)
     state = state._replace(meta=admitted.meta, day=markdown.appended(state.day, one))
-    return Done(_briefed(state), admitted.kept)
+    return Done(_briefed(state), admitted.kept, one)
+
+
+def _another(state: State, one: Entry, taken: Mapping[str, str]) -> Entry:
+    """The observation under the first title that is free. taken: id of an entry → where it is."""
+    if one.kind == DECISION:
+        where = taken[one.id]
+        hint = "another decision needs another title or Why"
+        if where != "the lineage":
+            hint = f"its text can be edited there; {hint}"
+        raise UsageError(f"{where} has an entry of that title and Why", hint=hint)
+    number, same = 1, one
+    known: dict[str, str] = {}
+    while same.id in taken:
+        known[same.id] = taken[same.id]
+        number += 1
+        same = one._replace(title=f"{one.title} ({number})")
+    texts = [other for other in state.day_page.entries if other.id in known]
+    for lines in archive.lines_of((state.archive,), known).values():
+        kept = archive.read(b"\n".join(lines))
+        texts += [other.entry for other in kept if other.branch == state.meta.branch]
+    for other in texts:
+        if other.body == one.body:
+            hint = "tell what is new: another text makes another observation"
+            raise UsageError(f"{known[other.id]} has an entry of that title and text", hint=hint)
+    return same
 
 
 def observe(state: State, found: Sequence[Entry], now: int, origin: str) -> Done:
@@ -73,11 +95,16 @@ def observe(state: State, found: Sequence[Entry], now: int, origin: str) -> Done
 
 def is_buried(state: State, one: Entry) -> bool:
     """Is it in the lineage of this branch? An entry is in one place alone."""
-    if to_bytes(f"[{one.kind}] {one.title}\n") not in state.lineage:
-        return False  # as nearly always: it need not be read for that
+    return one.id in _buried(state, one)
+
+
+def _buried(state: State, one: Entry) -> set[str]:
+    """Ids in the lineage of this branch, if one whose title begins so is there at all."""
+    if to_bytes(f"[{one.kind}] {one.title}") not in state.lineage:
+        return set()  # as nearly always: it need not be read for that
     own = f"{state.meta.name} — {state.meta.branch}"
     found = lineage.parse(to_text(state.lineage))
-    return any(other.entry.id == one.id and other.section == own for other in found)
+    return {other.entry.id for other in found if other.section == own}
 
 
 def welcome(state: State, now: int) -> Done:
@@ -108,7 +135,7 @@ def promote(state: State, wanted: str) -> Done:
     one = find(list(entries.values()), wanted, "Day or Dusk")
     line = vault.bullet(one)
     if vault.holds(state.vault, line):
-        raise UsageError("the vault holds it already")
+        return Done(state)
     if not vault.has_room(state.vault, line):
         used = vault.line_count(state.vault)
         raise UsageError(
@@ -138,7 +165,7 @@ def decline(state: State) -> Done:
         raise UsageError("no succession is suggested", hint="`savepoint succession status`")
     declined = tuple(sorted({*state.meta.declined, *asked.triggers}))
     meta = state.meta._replace(suggestion=None, declined=declined)
-    dawn = markdown.suggesting(markdown.parse(state.dawn), "")
+    dawn = markdown.suggesting(state.dawn, asked.reason, "")
     return Done(_briefed(state._replace(meta=meta, dawn=dawn)))
 
 
@@ -157,8 +184,8 @@ def suggest(state: State, session: str) -> State:
         suggestion = Suggestion(triggers.reason(fired), names, session)
     if suggestion == asked:
         return state
-    page = markdown.parse(state.dawn)
-    dawn = markdown.suggesting(page, suggestion.reason if suggestion else "")
+    reasons = (one.reason if one else "" for one in (asked, suggestion))
+    dawn = markdown.suggesting(state.dawn, *reasons)
     return _briefed(state._replace(meta=state.meta._replace(suggestion=suggestion), dawn=dawn))
 
 

@@ -20,23 +20,27 @@ class Match(NamedTuple):
 
 
 def search(state: State, term: str) -> list[Match]:
-    """What has `term` in its text, whatever its case: entries of the lineage, then originals of
-    entries that are not there. Without a term the lineage alone.
+    """What has `term` in its text, whatever its case: entries of the lineage, then the newest such
+    text of every other entry that was ever recorded. Without a term the lineage alone.
     """
     wanted = term.casefold()
+    ancestors = list(lineage.parse(entry.to_text(state.lineage)))
     found = [
         Match(one.entry, f"lineage of {one.section}, dynasty {one.ruler}, {one.demoted}")
-        for one in lineage.parse(entry.to_text(state.lineage))
+        for one in ancestors
         if wanted in one.entry.text.casefold()
     ]
     if not term:
         return found
-    known = {one.entry.id for one in found}
-    latest = {one.entry.id: one for one in archive.read(state.archive)}
-    for one in latest.values():
-        if one.entry.id not in known and wanted in one.entry.text.casefold():
-            place = _place(state, one.entry.id)
-            found.append(Match(one.entry, f"original of {one.branch}, {one.ruler}; now in {place}"))
+    known, gone = {one.entry.id for one in found}, {one.entry.id for one in ancestors}
+    kept = archive.read(state.archive)
+    last = {one.entry.id: one for one in kept}
+    matching = {one.entry.id: one for one in kept if wanted in one.entry.text.casefold()}
+    for one in matching.values():
+        if one.entry.id not in known:
+            place = "the lineage" if one.entry.id in gone else _place(state, one.entry.id)
+            text = "original" if one == last[one.entry.id] else "an earlier text"
+            found.append(Match(one.entry, f"{text} of {one.branch}, {one.ruler}; now in {place}"))
     return found
 
 

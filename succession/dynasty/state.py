@@ -28,12 +28,17 @@ class State(NamedTuple):
     @property
     def dusk_page(self) -> Page:
         """Dusk, parsed."""
-        return markdown.parse(self.dusk)
+        return markdown.parse(self.dusk, markdown.DUSK)
 
     @property
     def day_page(self) -> Page:
         """Day, parsed."""
-        return markdown.parse(self.day)
+        return markdown.parse(self.day, markdown.DAY)
+
+    @property
+    def dawn_page(self) -> Page:
+        """Dawn, parsed."""
+        return markdown.parse(self.dawn, markdown.DAWN)
 
 
 def begun(branch: str, now: int, commit: str | None = None) -> State:

@@ -20,6 +20,7 @@ from savepoint.core.named import NamedTuple
 from succession.dynasty import (
     admit,
     archive,
+    carried,
     compress,
     deviants,
     epithet,
@@ -31,6 +32,7 @@ from succession.dynasty import (
 from succession.dynasty import ceremony as ceremonies
 from succession.dynasty import dawn as dawns
 from succession.dynasty.admit import Admitted
+from succession.dynasty.archive import Kept
 from succession.dynasty.constants import DECREE_SESSIONS, VAULT_PROMOTION_SESSIONS
 from succession.dynasty.entry import DECISION, OBSERVATION, Entry, guarded, trimmed
 from succession.dynasty.state import State, brief
@@ -40,7 +42,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from succession.dynasty.archive import Kept
     from succession.dynasty.dawn import Git
     from succession.dynasty.lineage import Ancestor
     from succession.dynasty.markdown import Page
@@ -98,18 +99,17 @@ def succeed(state: State, git: Git, reason: str, now: int) -> Succession:
 
 def freeze(state: State, git: Git, reason: str, now: int) -> Work:
     """Step 1: what was read, with what people changed in it; reigns and decrees are judged here."""
-    day, dusk, dawn = map(markdown.parse, (state.day, state.dusk, state.dawn))
+    day, dusk, dawn = state.day_page, state.dusk_page, state.dawn_page
     admitted = admit.admit(Admitted(state.meta), day.entries, "day", now)
     admitted = admit.admit(admitted, dusk.entries, archive.DUSK, now)
     admitted = admit.admit(admitted, dawn.entries, "dawn", now)
-    every = (*day.entries, *dusk.entries, *dawn.entries)
     refs: dict[str, int] = {}
     for one in (*day.entries, *dusk.entries):  # a copy and its original have one score
         refs[one.id] = max(one.ref, refs.get(one.id, 0))
     day, dusk = day.with_refs(refs), dusk.with_refs(refs)
     seen: set[str] = set()
     layers = tuple(_once(dusk.layer(number), seen) for number in (1, 2, 3))
-    lines = b"".join(one.line for one in admitted.kept)
+    kept, originals = _archived(state, admitted, now)
     return Work(
         state=state,
         now=now,
@@ -118,10 +118,10 @@ def freeze(state: State, git: Git, reason: str, now: int) -> Work:
         meta=_reigned(admitted.meta, refs),
         day=_once(day.entries, set()),
         layers=_decreed((layers[0], layers[1], layers[2]), admitted.meta),
-        texts=(dusk.texts(""), *(dusk.texts(number) for number in "123")),
-        originals=archive.lines_of((state.archive, lines), {one.id for one in every}),
-        kept=admitted.kept,
-        notes=_carried(day, dusk, dawn),
+        texts=tuple(carried.texts(dusk, state.meta, number) for number in ("", *"123")),
+        originals=originals,
+        kept=kept,
+        notes=carried.notes((day, dusk, dawn), state.meta),
         vault=state.vault,
         deviants=state.deviants,
     )
@@ -156,8 +156,7 @@ def day_to_dusk(work: Work) -> Work:
 def dawn_to_day(work: Work) -> Work:
     """Step 4: Dawn's git state becomes an observation, its wisdom copies with the same id."""
     before = work.meta
-    dawn = markdown.parse(work.state.dawn)
-    day = markdown.parse(work.state.day)
+    day, dawn = work.state.day_page, work.state.dawn_page
     alive = {one.id for layer in work.layers for one in layer}
     copies = [one for one in _once(dawn.entries, set()) if _rises(work, one, alive)]
     risen = [*_git_observation(before, dawn), *(_whole(work, one) for one in copies)]
@@ -171,10 +170,11 @@ def dawn_to_day(work: Work) -> Work:
         suggestion=None,
         declined=(),
     )
-    told = [text for name in ("", markdown.DUSK_WISDOM) for text in dawn.texts(name)]
+    theirs = carried.texts(day, work.state.meta, "")
+    theirs += carried.texts(dawn, work.state.meta, "", markdown.DUSK_WISDOM)
     admitted = admit.admit(Admitted(meta, work.kept), risen, archive.GIT, work.now)
     born = spelling.time_text(work.now)
-    new_day = markdown.day(meta.title(), meta.branch, born, [*day.texts(), *told], risen)
+    new_day = markdown.day(meta.title(), meta.branch, born, theirs, risen)
     return work._replace(
         meta=admitted.meta, kept=admitted.kept, new_day=new_day, risen=tuple(risen)
     )
@@ -256,6 +256,27 @@ def ceremony(work: Work) -> Succession:
         moves=work.moves,
         notes=work.notes,
     )
+
+
+def _archived(
+    state: State, admitted: Admitted, now: int
+) -> tuple[tuple[Kept, ...], dict[str, tuple[bytes, ...]]]:
+    """What is new for the archive, and all that it then has of these entries. A text that somebody
+    edited, and then back again, is the last one once more.
+    """
+    pages = {"day": state.day_page, archive.DUSK: state.dusk_page, "dawn": state.dawn_page}
+    ids = {one.id for page in pages.values() for one in page.entries}
+    lines = b"".join(one.line for one in admitted.kept)
+    found = archive.lines_of((state.archive, lines), ids)
+    again = [
+        Kept(one, source, admitted.meta.branch, admitted.meta.title(), now)
+        for source in ("day", archive.DUSK)
+        for one in pages[source].entries
+        if one.body and not archive.is_latest(found.get(one.id, ()), one, source)
+    ]
+    for kept in again:
+        found[kept.entry.id] = (*found.get(kept.entry.id, ()), kept.line.removesuffix(b"\n"))
+    return (*admitted.kept, *again), found
 
 
 def _once(entries: Iterable[Entry], seen: set[str]) -> tuple[Entry, ...]:
@@ -361,7 +382,8 @@ def _rises(work: Work, one: Entry, alive: set[str]) -> bool:
 
 
 def _git_observation(meta: Meta, dawn: Page) -> list[Entry]:
-    text = trimmed("\n\n".join(dawn.texts(markdown.GIT_STATE)).split("\n"))
+    texts = carried.texts(dawn, meta, markdown.GIT_STATE)
+    text = trimmed("\n\n".join(texts).split("\n"))
     if not text:
         return []
     title = f"Git state of {meta.branch} before {meta.title(meta.current + 1)}"
@@ -375,22 +397,3 @@ def _without_score(one: Entry) -> Entry:
 def _written(lives: dict[str, Life], first: Sequence[Entry]) -> dict[str, Life]:
     """With the texts that Layer 1 shows: they are ours, not an edit."""
     return {**lives, **{one.id: admit.shown(lives[one.id], one.body) for one in first}}
-
-
-def _carried(day: Page, dusk: Page, dawn: Page) -> tuple[str, ...]:
-    """What was not understood, quoted: it is carried along."""
-    texts = [("day.md", text) for text in day.texts()]
-    texts += [("dusk.md", text) for text in dusk.texts()]
-    texts += [("dawn.md", text) for text in (*dawn.texts(""), *dawn.texts(markdown.DUSK_WISDOM))]
-    return tuple(filter(None, (_quoted(name, text) for name, text in texts)))
-
-
-def _quoted(name: str, text: str) -> str:
-    lines = [one for one in text.split("\n") if one and not one.startswith(tiers.POINTER)]
-    if not lines:
-        return ""
-    start = lines[0][:_QUOTED]
-    return f"{name}: {len(lines)} lines are no entry and are kept as they are: {start!r}"
-
-
-_QUOTED = 80  # characters of a text that is quoted

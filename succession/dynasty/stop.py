@@ -10,7 +10,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import registry
 from savepoint.store.files import read_at
 from savepoint.store.layout import Home, session_key
-from succession.dynasty import branch, calls, deviants, keep, markdown, record, scores
+from succession.dynasty import branch, calls, deviants, keep, record, scores
 from succession.dynasty.constants import DECREE_SESSIONS, TRANSCRIPT_BYTES
 
 TYPE_CHECKING = False
@@ -101,8 +101,7 @@ def _referenced(state: State, points: dict[str, int], key: str) -> State:
     for one in points:
         lives[one] = _with_session(lives[one], key)
     meta = state.meta._replace(lives=lives)
-    pages = (markdown.parse(page.with_refs(refs).raw) for page in (day, dusk))
-    day, dusk = pages
+    day, dusk = (page.with_refs(refs) for page in (day, dusk))
     return state._replace(meta=meta, day=day.raw, dusk=dusk.raw)
 
 

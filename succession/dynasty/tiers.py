@@ -7,7 +7,7 @@ not move at all, and count.
 from __future__ import annotations
 
 from savepoint.core.named import NamedTuple
-from succession.dynasty.constants import LAYER3_SUCCESSIONS, LAYERS_MAX
+from succession.dynasty.constants import LAYER3_SUCCESSIONS, LAYER_CHARS, LAYERS_MAX
 from succession.dynasty.entry import OBSERVATION
 
 TYPE_CHECKING = False
@@ -43,8 +43,7 @@ class Shifted(NamedTuple):
 
 def lines(one: Entry, layer: int) -> int:
     """Lines that an entry takes in a layer, as written, empty ones not counted."""
-    text = one.block if layer == 1 else one.line
-    return sum(1 for line in text.split("\n") if line.strip())
+    return sum(1 for line in one.in_layer(layer).split("\n") if line.strip())
 
 
 def shift(layers: Layers, lives: Mapping[str, Life], ruler: int) -> Shifted:
@@ -83,19 +82,22 @@ def _limited(before: Shifted, number: int, lives: Mapping[str, Life]) -> Shifted
     most, layer = LAYERS_MAX[number - 1], before.layers[number - 1]
     is_last = number == len(LAYERS_MAX)
     source, target = f"Layer {number}", LINEAGE if is_last else f"Layer {number + 1}"
-    too_long = [one for one in layer if not one.decree and lines(one, number) > most]
+    too_long = [one for one in layer if not one.decree and _is_too_long(one, number)]
     left = [one for one in layer if one not in too_long]
-    moves = [Move(one, source, LINEAGE, f"longer than {most} lines") for one in too_long]
+    moves = [Move(one, source, LINEAGE, f"longer than {source} may be") for one in too_long]
     pointers = [(number, _pointer(one, number)) for one in too_long]
     total = sum(lines(one, number) for one in left)
+    chars = sum(len(one.in_layer(number)) for one in left if not one.decree)
     victims = sorted((one for one in left if not one.decree), key=lambda one: _rank(one, lives))
     over: list[Entry] = []
     for one in victims:
-        if total <= most:
+        if total <= most and chars <= LAYER_CHARS:
             break
         over.append(one)
         total -= lines(one, number)
-    moves += [Move(one, source, target, f"over {most} lines, score {one.ref}") for one in over]
+        chars -= len(one.in_layer(number))
+    why = f"over what {source} may hold, score"
+    moves += [Move(one, source, target, f"{why} {one.ref}") for one in over]
     moved = {one.id for one in over}
     changed = list(before.layers)
     changed[number - 1] = tuple(one for one in left if one.id not in moved)
@@ -108,6 +110,11 @@ def _limited(before: Shifted, number: int, lives: Mapping[str, Life]) -> Shifted
         (*before.notes, *notes),
         (*before.pointers, *pointers),
     )
+
+
+def _is_too_long(one: Entry, layer: int) -> bool:
+    """Does it fit into no layer of that size, alone?"""
+    return lines(one, layer) > LAYERS_MAX[layer - 1] or len(one.in_layer(layer)) > LAYER_CHARS
 
 
 def _rank(one: Entry, lives: Mapping[str, Life]) -> tuple[int, bool, int]:

@@ -76,24 +76,25 @@ def test_the_same_input_gives_the_same_bytes(reigns: list[tuple[list[Entry], lis
     assert first == second
 
 
-@given(TEXTS)
+@given(TEXTS, st.sampled_from([markdown.DAY, markdown.DUSK, markdown.DAWN]))
 @settings(max_examples=400)
-def test_parse_then_write_is_the_identity(text: str) -> None:
-    assert markdown.parse(text).raw == text
+def test_parse_then_write_is_the_identity(text: str, page: str) -> None:
+    assert markdown.parse(text, page).raw == text
 
 
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_text_come_back(data: bytes) -> None:
-    assert entry.to_bytes(markdown.parse(entry.to_text(data)).raw) == data
+    assert entry.to_bytes(markdown.parse(entry.to_text(data), markdown.DAY).raw) == data
 
 
 @given(ENTRIES, TEXTS)
 @settings(max_examples=300)
 def test_an_entry_is_read_back_as_it_was_made(one: Entry, around: str) -> None:
-    block = markdown.parse(f"# ☀️ Day — Claude 3\n\n{one.block}\n### [ref:1] [observation] next\n")
+    text = f"# ☀️ Day — Claude 3\n\n{one.block}\n### [ref:1] [observation] next\n"
+    block = markdown.parse(text, markdown.DAY)
     assert block.entries[0] == one
     assert len(block.entries) == 2
-    items = markdown.parse(one.line + one.line + f"\nwords\n{around}")
+    items = markdown.parse(one.line + one.line + f"\nwords\n{around}", markdown.DUSK)
     assert items.entries[:2] == (one._replace(body=""),) * 2
 
 

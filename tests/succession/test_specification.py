@@ -37,7 +37,7 @@ def _block(text: str, start: str) -> str:
 
 def test_decision(specification: str) -> None:
     text = _block(specification, "### [ref:5] [decision]")
-    (one,) = markdown.parse(text).entries
+    (one,) = markdown.parse(text, markdown.DAY).entries
     assert one.why.count("\n") == 1
     assert one.why.endswith("\n     HS256 requires shared secret which breaks zero-trust boundary.")
     assert one.body == "Implemented in auth.service.ts using jose library"
@@ -46,14 +46,14 @@ def test_decision(specification: str) -> None:
 
 def test_observation(specification: str) -> None:
     text = _block(specification, "### [ref:2] [observation]")
-    (one,) = markdown.parse(text).entries
+    (one,) = markdown.parse(text, markdown.DAY).entries
     assert (one.kind, one.why, one.ref) == ("observation", "", 2)
     assert one.block == text
 
 
 def test_decree(specification: str) -> None:
     text = _block(specification, "### [ref:8] [decree]")
-    (one,) = markdown.parse(text).entries
+    (one,) = markdown.parse(text, markdown.DAY).entries
     assert (one.kind, one.decree, one.ref) == ("decision", True, 8)
     assert one.block == text
 
@@ -62,7 +62,7 @@ def test_dusk(specification: str) -> None:
     text = _block(specification, "# 🌙 Dusk").replace(
         'Claude <N> "<epithet>"', 'Claude 4 "the Swift"'
     )
-    page = markdown.parse(text)
+    page = markdown.parse(text, markdown.DUSK)
     layers = [page.layer(number) for number in (1, 2, 3)]
     assert [len(layer) for layer in layers] == [2, 2, 2]
     assert layers[2][0].why == "Team expertise and simpler debugging"

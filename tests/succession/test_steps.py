@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from succession.dynasty import compress, dawn, entry, markdown, state, tiers, words
+from succession.dynasty import compress, dawn, entry, state, tiers, words
 from succession.dynasty.constants import LAYERS_MAX
 from succession.dynasty.entry import Entry
 from tests.succession.lives import NOW, Life
@@ -204,7 +204,7 @@ def test_wisdom_by_path_before_words_and_at_most_ten() -> None:
         life = life.record(entry.make("decision", f"About widgets {number}", "because", "x"))
     path = entry.make("decision", "By path", "because", "lib/thing.py")
     life = life.record(path).succeed(dawn.Git("feature/widgets", (), ("lib/thing.py",))).life
-    taken = markdown.parse(life.state.dawn).entries
+    taken = life.state.dawn_page.entries
     assert [one.title for one in taken] == ["By path", *(f"About widgets {n}" for n in range(9))]
 
 
