@@ -82,12 +82,15 @@ def _command(app: typer.Typer, name: str, arguments: list[str]) -> str:
     return name
 
 
+_NOISE = "Value error, "  # of what checks the arguments, in the middle of its sentence
+
+
 def _named(failure: BaseException) -> SavepointError:
     """The failure as one of our errors."""
     if isinstance(failure, SavepointError):
         return failure
     if isinstance(failure, typer.TyperException):
-        message = failure.format_message().rstrip(".")
+        message = failure.format_message().rstrip(".").replace(_NOISE, "")
         context = getattr(failure, "ctx", None)
         hint = f"see `{context.command_path} --help`" if context else ""
         return UsageError(message[:1].lower() + message[1:], hint=hint)

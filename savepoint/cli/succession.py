@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from savepoint.cli import dynasty, options, succession_import, succession_run, terminal
+from savepoint.core import limits
 from savepoint.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +63,12 @@ def record(
     ],
     title: Annotated[str, typer.Option("--title", help="One line.", callback=options.text)],
     why: Annotated[
-        str, typer.Option("--why", help="Of a decision; kept verbatim.", show_default=False)
+        str,
+        typer.Option(
+            "--why",
+            help="Of a decision; kept verbatim, further lines indented.",
+            show_default=False,
+        ),
     ] = "",
     what: Annotated[
         str, typer.Option("--what", help="How, or what was observed.", show_default=False)
@@ -72,8 +78,8 @@ def record(
 ) -> None:
     """Record a decision or an observation in Day.
 
-    Without --why and --what the text is read from stdin; of a decision it is `Why: …` and
-    perhaps `What: …`.
+    Without --why and --what the text is read from stdin; of a decision it is `Why: …`, which goes
+    on up to a line `What: …` or the end. An observation whose title there is gets a number.
     """
     from succession.dynasty import record as recording
 
@@ -82,6 +88,7 @@ def record(
     with dynasty.opened(where, whole=True) as held:
         done = recording.record(held.state, one, int(time.time()), dynasty.session())
         dynasty.write(held, done)
+    one = done.recorded or one
     if as_json:
         terminal.document(dynasty.entry_json(one, "day"))
     else:
@@ -126,7 +133,7 @@ def vault(
         candidates: list[Json] = [dynasty.entry_json(one, "dusk") for one in waiting]
         terminal.document({"text": state.vault, "candidates": candidates})
         return
-    dynasty.page(state.vault)
+    _page(state.vault, "the vault")
     for one in waiting:
         terminal.note(f"waits for room: {one.id[:8]} {one.title}")
 
@@ -158,7 +165,7 @@ def deviants(
         found: list[Json] = [dict(one._asdict()) for one in filed.parse(text)]
         terminal.document({"deviants": found})
     else:
-        dynasty.page(text)
+        _page(text, "the list of deviants")
 
 
 @deviants_app.command("file")
@@ -167,10 +174,10 @@ def file_deviant(
         str, typer.Option("--description", help="What conflicts.", callback=options.text)
     ],
     vault_ref: Annotated[
-        str, typer.Option("--vault", help="The line of the vault.", callback=options.text)
+        str, typer.Option("--vault", help="A text in the vault.", callback=options.text)
     ],
     dusk_ref: Annotated[
-        str, typer.Option("--dusk", help="The entry of Dusk.", callback=options.text)
+        str, typer.Option("--dusk", help="A text in Dusk or Day.", callback=options.text)
     ],
     as_json: options.AsJson = False,
     project: options.Project = ".",
@@ -181,9 +188,12 @@ def file_deviant(
 
     with dynasty.opened(dynasty.here(project)) as held:
         before = held.state.deviants
+        _must_stand(vault_ref, "the vault", held.state.vault)
+        _must_stand(dusk_ref, "Dusk or Day", f"{held.state.dusk}\n{held.state.day}")
         text = filed.filed(before, description, (vault_ref, dusk_ref), int(time.time()))
         if text == before:
-            raise UsageError("that conflict was filed before")
+            hint = "set its `Status:` to unresolved in deviants.md to open it again"
+            raise UsageError("that conflict was filed before", hint=hint)
         dynasty.write(held, Done(held.state._replace(deviants=text)))
     number = len(filed.parse(text))
     _tell(f"filed as deviant {number}", {"deviant": number}, as_json=as_json)
@@ -236,8 +246,9 @@ def lineage(
         return
     for one in found:
         dynasty.page(f"# {one.where}\n{one.entry.block}\n")
-    if search and not found:
-        terminal.note("nothing that was ever recorded has this text")
+    if not found:
+        empty = "nothing that was ever recorded has this text"
+        terminal.note(empty if search else "the lineage is empty")
 
 
 @app.command("decree")
@@ -270,15 +281,24 @@ def _entry(kind: str, title: str, why: str, what: str) -> Entry:
 
     if why or what:
         return entry.make(kind, title, options.text(why), options.text(what))
-    data = sys.stdin.buffer.read() if sys.stdin is not None and not sys.stdin.isatty() else b""
+    data, most = b"", limits.DYNASTY_ENTRY_BYTES
+    if sys.stdin is not None and not sys.stdin.isatty():
+        data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        hint = "keep the text in a file, and name its path"
+        raise UsageError(f"an entry has at most {most} bytes, and stdin has more", hint=hint)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError("stdin is not UTF-8", hint="write it in UTF-8") from None
-    if kind != entry.DECISION:
-        return entry.make(kind, title, "", text)
-    parted = entry.parse([f"### [{kind}] x", *text.split("\n")])
-    return entry.make(kind, title, parted.why if parted else "", parted.body if parted else "")
+    return entry.make_of(kind, title, text)
+
+
+def _must_stand(text: str, where: str, there: str) -> None:
+    """Raises UsageError where no such text is, whatever blanks and line ends are in it."""
+    if not text.strip() or " ".join(text.split()) not in " ".join(there.split()):
+        hint = "`savepoint succession vault`, `dusk` and `day` show what there is"
+        raise UsageError(f"{where} has no {text!r}", hint=hint)
 
 
 def _tell(line: str, value: dict[str, Json], *, as_json: bool) -> None:
@@ -302,19 +322,25 @@ def _show(field: str, project: str, *, as_json: bool) -> None:
         ]
         terminal.document({"text": text, "entries": entries})
     else:
-        dynasty.page(text)
+        _page(text, f"the {field}" if field == "briefing" else field.capitalize())
+
+
+def _page(text: str, name: str) -> None:
+    dynasty.page(text)
+    if not text.strip():
+        terminal.note(f"{name} is empty")
 
 
 def _print_status(value: dict[str, Json]) -> None:
     match value:
         case {"day": dict(day_), "dusk": [*layers], "vault": dict(held)}:
             terminal.say(f"{value['ruler']} rules {value['branch']}")
-            _tier("Day", f"{day_['entries']} entries, {day_['stale']} of them stale", None)
+            _tier("Day", f"{_entries(day_['entries'])}, {day_['stale']} of them stale", None)
             for number, layer in enumerate(layers, 1):
                 if isinstance(layer, dict):
                     _tier(
                         f"Dusk {number}",
-                        f"{layer['lines']}/{layer['limit']} lines, {layer['entries']} entries, "
+                        f"{layer['lines']}/{layer['limit']} lines, {_entries(layer['entries'])}, "
                         f"{layer['decrees']} of them decrees",
                         (layer["lines"], layer["limit"]),
                     )
@@ -324,11 +350,15 @@ def _print_status(value: dict[str, Json]) -> None:
     sessions = terminal.counted(int(str(value["sessions_since_succession"])), "session")
     terminal.say(f"{sessions} since the last succession")
     if value["last_reason"]:
-        terminal.say(f"it ran for this reason: {value['last_reason']}")
+        terminal.say(f"the last succession ran for this reason: {value['last_reason']}")
     if value["suggestion"]:
         terminal.say(f"Succession suggested: {value['suggestion']}", "yellow")
     elif value["declined"] and value["triggers"]:
         terminal.say("a succession was declined")
+
+
+def _entries(count: Json) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _tier(name: str, told: str, full: tuple[Json, Json] | None) -> None:

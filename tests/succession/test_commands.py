@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint.core import limits
 from savepoint.store import registry
 from tests.cli.scene import Ran, Scene, program
 
@@ -65,7 +66,8 @@ def test_record_from_stdin(cli: Scene) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     (one,) = cli.good("succession", "day", "--json").json["entries"]
-    assert one["why"] == "first\n     second"
+    assert one["why"] == "first\n     second\n     \n     ### [ref:9] [decision] no"
+    assert one["text"] == "done\nfully"
     ran = program(
         *("succession", "record", "observation", "--title", "Seen"),
         cwd=cli.project,
@@ -83,6 +85,7 @@ def test_record_from_stdin(cli: Scene) -> None:
         ("record", "decision", "--title", "two\nlines", "--why", "c"),
         ("record", "decision", "--title", "[decree] x", "--why", "c"),
         ("record", "decision", "--title", "x" * 201, "--why", "c"),
+        ("record", "observation", "--title", "x", "--why", "lost"),
         ("record", "opinion", "--title", "x"),
         ("decree", "nothing"),
         ("vault", "promote", "nothing"),
@@ -97,6 +100,42 @@ def test_wrong_use(cli: Scene, arguments: tuple[str, ...]) -> None:
     assert ran.code in {1, 2}
     assert ran.err.startswith("savepoint: error: ")
     assert "internal" not in ran.err
+    assert "Value error" not in ran.err
+
+
+def test_a_text_too_long_for_an_entry_is_refused(cli: Scene) -> None:
+    told = ("succession", "record", "decision", "--title", "Long")
+    text = b"Why: " + b"x" * limits.DYNASTY_ENTRY_BYTES
+    ran = program(*told, cwd=cli.project, stdin=text)
+    assert ran.returncode == 2
+    assert b"stdin has more" in ran.stderr
+    assert cli.good("succession", "day", "--json").json["entries"] == []
+
+
+def test_what_recurs_is_recorded_under_the_title_that_is_told(says: Callable[..., Ran]) -> None:
+    for text in ("once", "again"):
+        ran = says("record", "observation", "--title", "Seen", "--what", text)
+    assert "Seen (2)" in ran.text
+    entries = says("day", "--json").json["entries"]
+    assert [(one["title"], one["text"]) for one in entries] == [
+        ("Seen", "once"),
+        ("Seen (2)", "again"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("vault", "the vault"),
+        ("deviants", "the list of deviants"),
+        ("lineage", "the lineage"),
+        ("dusk", "Dusk"),
+        ("briefing", "the briefing"),
+    ],
+)
+def test_what_is_empty_says_so(says: Callable[..., Ran], command: str, name: str) -> None:
+    ran = says(command)
+    assert (ran.text, f"{name} is empty" in ran.err) == ("", True)
 
 
 def test_the_same_entry_twice_is_refused(cli: Scene, says: Callable[..., Ran]) -> None:
@@ -106,9 +145,9 @@ def test_the_same_entry_twice_is_refused(cli: Scene, says: Callable[..., Ran]) -
     assert "Day has an entry of that title" in ran.err
     says("record", "observation", "--title", "Seen", "--what", "x")
     says("run")
-    ran = cli("succession", "record", "observation", "--title", "Seen", "--what", "again")
+    ran = cli("succession", "record", "observation", "--title", "Seen", "--what", "x")
     assert ran.code == 2
-    assert "the lineage has an entry of that title" in ran.err
+    assert "the lineage has an entry of that title and text" in ran.err
 
 
 def test_run_is_covered_by_a_savepoint(cli: Scene, says: Callable[..., Ran]) -> None:
@@ -164,8 +203,8 @@ def test_status(says: Callable[..., Ran]) -> None:
     assert told["dusk"][0] == {"entries": 1, "decrees": 0, "lines": 3, "limit": 100}
     assert told["last_reason"] == "manual trigger"
     text = says("status").text
-    assert "Dusk 1  3/100 lines, 1 entries" in text
-    assert "it ran for this reason: manual trigger" in text
+    assert "Dusk 1  3/100 lines, 1 entry, 0 of them decrees" in text
+    assert "the last succession ran for this reason: manual trigger" in text
 
 
 def test_vault(cli: Scene, says: Callable[..., Ran]) -> None:
@@ -173,7 +212,8 @@ def test_vault(cli: Scene, says: Callable[..., Ran]) -> None:
     says("run")
     says("vault", "promote", one[:8])
     assert says("vault").text == "- Chose tabs — Why: of width\n"
-    assert cli("succession", "vault", "promote", "Chose tabs").code == 2
+    says("vault", "promote", "Chose tabs")
+    assert says("vault").text == "- Chose tabs — Why: of width\n", "never a line twice"
     vault = Path(cli.paths.store.path, "dynasty/vault.md")
     vault.write_text("- x\n" * 50)
     ran = cli("succession", "vault", "promote", "Chose tabs")
@@ -181,14 +221,22 @@ def test_vault(cli: Scene, says: Callable[..., Ran]) -> None:
     assert "50 of 50 lines" in ran.err
 
 
-def test_deviants(says: Callable[..., Ran]) -> None:
-    refs = ("--vault", "a line", "--dusk", "an entry")
-    says("deviants", "file", "--description", "two truths", *refs)
+def test_deviants(cli: Scene, says: Callable[..., Ran]) -> None:
+    _decide(says)
+    says("vault", "promote", "Chose tabs")
+    refs = ("--vault", "Chose tabs — Why: of width", "--dusk", "[decision] Chose tabs")
+    told = ("deviants", "file", "--description", "two truths")
+    for given in (("--vault", "nowhere", *refs[2:]), (*refs[:2], "--dusk", "nowhere")):
+        ran = cli("succession", *told, *given)
+        assert (ran.code, "has no 'nowhere'" in ran.err) == (2, True), "no text that stands there"
+    says(*told, *refs)
     assert says("status", "--json").json["deviants"] == 1
     says("deviants", "resolve", "1", "--as", "accepted")
     (one,) = says("deviants", "--json").json["deviants"]
     assert (one["description"], one["status"], one["session"]) == ("two truths", "accepted", 1)
     assert "### [deviant] two truths\nFiled: " in says("deviants").text
+    ran = cli("succession", *told, *refs)
+    assert (ran.code, "open it again" in ran.err) == (2, True)
 
 
 def test_decree(says: Callable[..., Ran]) -> None:
