@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,16 +23,21 @@ from savepoint.cli import (
 from savepoint.cli import verify as verifying
 from savepoint.core import limits
 from savepoint.core.errors import (
+    MalformedError,
     NoStoreError,
     OutputExistsError,
+    RemoteUnreachableError,
+    RolledBackError,
     SavepointError,
     UnverifiableError,
 )
-from savepoint.gitlayer import remote_url
+from savepoint.gitlayer import remote_url, shallow
 from savepoint.store import backup, garbage, registry
 from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint.core.verdicts import Report
     from savepoint.gitlayer.remote_url import RemoteUrl
     from savepoint.resurrect.bootstrap import Fetched
@@ -39,6 +45,11 @@ if TYPE_CHECKING:
     from savepoint.resurrect.successor import Parent
     from savepoint.store.backup import Backup
 
+_AGAIN = "run the same again when the remote answers; nothing was written here"
+_LATER = (
+    "leave out --apply; then `savepoint resurrect --only files --apply --force` replaces them, "
+    "with a copy kept"
+)
 _AWAY = "embedded ledger stays on its machine"
 _CAVEAT = (
     "no ledger could be asked: a rollback of the remote to any state after the backup's heads "
@@ -74,7 +85,8 @@ def bootstrap(
     folder = place.folder(project)
     url = remote_url.parse(remote, os.getcwd())
     if not keys:
-        _only_verify(url, instance, ledger)
+        with _without_store(folder):
+            _only_verify(url, instance, ledger)
         return
     garbage.sweep(place.home(), time.time())
     kept = _opened(keys, passphrase_file)
@@ -84,7 +96,7 @@ def bootstrap(
     from savepoint.resurrect.selection import Part
 
     around = place.around().environment
-    with fetched(place.home(), kept, url, instance, around) as found:
+    with _without_store(folder), fetched(place.home(), kept, url, instance, around) as found:
         at = _place(found, folder, ledger)
         report = _verified(at, found)
         asked = resurrect.request(at, found.savepoint, None, output)._replace(
@@ -98,6 +110,25 @@ def bootstrap(
     there = place.find(folder)
     resurrect.afterwards(there, done)
     resurrection_report.tell(done.report, there.store, as_json=as_json)
+
+
+@contextmanager
+def _without_store(folder: str) -> Iterator[None]:
+    """As long as there is no store, no hint leads to a command that needs one."""
+    try:
+        yield
+    except (RemoteUnreachableError, MalformedError, RolledBackError, OutputExistsError) as failure:
+        if registry.is_known(place.home(), folder):
+            raise
+        raise type(failure)(failure.message, hint=_way_out(failure)) from failure
+
+
+def _way_out(failure: SavepointError) -> str:
+    if isinstance(failure, OutputExistsError):
+        return _LATER if "--force" in failure.hint else failure.hint
+    if "`savepoint " not in failure.hint:
+        return failure.hint
+    return _AGAIN if isinstance(failure, RemoteUnreachableError) else shallow.OLDER
 
 
 def _refuse_store(folder: str, kept: Backup) -> None:

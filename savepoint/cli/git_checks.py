@@ -42,7 +42,8 @@ def told(slugs: list[str]) -> str:
     """What the owner should know of them."""
     return (
         f"the remote also holds {', '.join(slugs[: limits.LISTED])}: where they were lost, "
-        "`savepoint bootstrap --remote URL --keys FILE` where there is no store brings them back"
+        "`savepoint bootstrap --remote URL --keys FILE`, with another SAVEPOINT_HOME, brings them "
+        "back"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import chain, options, place, resurrection_report, terminal, tree
+from savepoint.cli import chain, choosing, options, place, resurrection_report, terminal, tree
 from savepoint.cli.show import Part as Member
 from savepoint.core import limits
 from savepoint.core.errors import (
@@ -120,7 +120,7 @@ def resurrect(
     if left is not None:
         resurrection_report.tell(left, at.store, as_json=as_json)
         return
-    one = _chosen(at, selector, session)
+    at, one = choosing.meant(at, selector, session, instance)
     if not offline:
         bring(at, one)
     asked = request(at, one, only, output)._replace(
@@ -159,18 +159,6 @@ def _numbers(text: str) -> tuple[int, int]:
     if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
         raise UsageError(f"{text} is no span of messages", hint="write it like --messages 3-8")
     return int(first), int(last)
-
-
-def _chosen(at: place.Place, selector: str, session: str) -> Record:
-    if not session:
-        return savepoints.find(at.paths, selector)
-    from savepoint.store import index
-    from savepoint.store.layout import session_key
-
-    found = index.last_of_session(at.paths, session_key(session))
-    if found is None:
-        raise savepoints.nothing(at.paths, session)
-    return found[0]
 
 
 def bring(at: place.Place, one: Record) -> None:

@@ -10,12 +10,14 @@ import typer
 from savepoint.cli import open_items, terminal
 from savepoint.core import spelling
 from savepoint.core.errors import OutputExistsError
+from savepoint.core.spelling import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint.core.strict_json import Json
     from savepoint.resurrect.admission import Step
+    from savepoint.store.layout import Store
 
     Tell = Callable[[Step], None]
 
@@ -43,9 +45,9 @@ def steps(*, as_json: bool) -> Tell:
     return tell
 
 
-def tell(report: dict[str, Any], *, as_json: bool) -> None:
-    """The report, for a person or as data, with what the threads of the savepoint still owed."""
-    report = {**report, "open_items": open_items.listed(report["folder"])}
+def tell(report: dict[str, Any], store: Store, *, as_json: bool) -> None:
+    """The report, for a person or as data, with what threads owe where a successor goes on."""
+    report = {**report, "open_items": open_items.listed(store) if report["instance"] else []}
     if as_json:
         from savepoint.cli import shapes
 
@@ -154,10 +156,12 @@ def _notes(report: dict[str, Any]) -> None:
     for one in report["left_out"]:
         terminal.note(f"{one['path']} is not brought back: it {one['reason']}")
     if report["fuller"] is not None:
+        before = Instance.parse(report["previous_instance"])
+        slug = before.slug(bytes.fromhex(report["previous_key"]))
         terminal.note(
             f"savepoint {report['fuller']} of the same session holds more of the conversation, "
             "and no compaction came in between: "
-            f"`savepoint resurrect {report['fuller']}` brings that back"
+            f"`savepoint resurrect {report['fuller']} --instance {slug}` brings that back"
         )
     sessions: dict[str, Json] = report["sessions"] or {}
     if len(sessions) > 1:

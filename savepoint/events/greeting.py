@@ -44,9 +44,12 @@ def output(
 
 def _facts(store: Store, request: Request, source: str, command: str) -> Iterator[str]:
     last = sessions.load(store, session_key(request.session_id))
-    paths = store.instance(last.instance if last else config.load(store).instance)
+    current = config.load(store).instance
+    paths = store.instance(last.instance if last else current)
     newest = index.last(paths)
     name = newest.instance if newest else paths.slug
+    # Commands without it are of the current instance, which another session's may not be.
+    of = "" if paths.slug == current else f" --instance {paths.slug}"
     yield (
         f"savepoint saves the state of this session outside the project (instance {name}, "
         f"key {paths.slug[-8:]}, store {store.id[:8]})."
@@ -56,27 +59,29 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
         own = _record(paths, last.offset) if last else None
     if own is not None:
         yield f"Newest savepoint of this session: {_told(own, paths)}."
-        yield from _ways(own, source, command)
+        yield from _ways(own, source, command, of)
     elif newest is not None and newest.kind == "save":
         yield f"Newest savepoint of this project: {_told(newest, paths)}."
         yield (
-            f"`{command} resurrect {newest.seq}` brings that session's conversation and files "
+            f"`{command} resurrect {newest.seq}{of}` brings that session's conversation and files "
             "back; nothing of it is in this session's context."
         )
     yield from _moved(store, request, paths, command)
 
 
-def _ways(own: Record, source: str, command: str) -> Iterator[str]:
-    """How to get at what is in the session's own savepoint."""
+def _ways(own: Record, source: str, command: str, of: str) -> Iterator[str]:
+    """How to get at what is in the session's own savepoint. of: the option that names its instance,
+    where it must be named.
+    """
     if source == "compact":
         yield (
             "This session's context was compacted just now. The conversation as it was before is "
-            f"in that savepoint, byte for byte: `{command} show {own.seq} --only conversation` "
-            f"prints it, `{command} show {own.seq}` lists the files and changes in it, and "
-            f"`{command} resurrect {own.seq}` brings it back as a session of its own."
+            f"in that savepoint, byte for byte: `{command} show {own.seq}{of} --only conversation` "
+            f"prints it, `{command} show {own.seq}{of}` lists the files and changes in it, and "
+            f"`{command} resurrect {own.seq}{of}` brings it back as a session of its own."
         )
     else:
-        yield f"`{command} resurrect {own.seq}` brings that state back as a session of its own."
+        yield f"`{command} resurrect {own.seq}{of}` brings that state back as a session of its own."
 
 
 def _told(one: Record, paths: InstancePaths) -> str:

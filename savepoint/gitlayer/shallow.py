@@ -69,13 +69,13 @@ def _check_seen(records: list[Record], seen: TrustedHead, where: str) -> None:
     last = records[-1]
     if last.seq < seen.seq:
         message = f"{where} ends at record {last.seq}; record {seen.seq} was seen"
-        raise RolledBackError(message, hint=_OLDER)
+        raise RolledBackError(message, hint=OLDER)
     if not any((one.seq, one.hash) == (seen.seq, seen.record) for one in records):
         message = f"{where} has another record {seen.seq} than the one that was seen"
-        raise RolledBackError(message, hint=_OLDER)
+        raise RolledBackError(message, hint=OLDER)
 
 
-_OLDER = "look for another copy of the remote; nothing was written here"
+OLDER = "look for another copy of the remote; nothing was written here"
 
 
 def put(remote: Remote, brought: Brought, one: Record, identities: list[Identity]) -> None:

@@ -101,7 +101,8 @@ def _refuse_existing(store: Store) -> None:
         raise OutputExistsError(
             f"this machine has store {store.id} already",
             hint="`savepoint resurrect` in its project's folder brings savepoints back; "
-            f"`savepoint init --adopt {store.id[:8]}` gives a folder to it",
+            f"`savepoint init --adopt {store.id[:8]}` gives a folder to it; another SAVEPOINT_HOME "
+            "begins anew",
         )
 
 
@@ -110,8 +111,12 @@ def _fetch(home: Home, store: Store, kept: Backup, remote: Remote, instance: str
     births = _births(remote, store, kept, tips, instance)
     known = [Holder(one.instance, one.key) for one in kept.instances]
     known += [Holder(one.instance, one.signer) for one in births.values()]
-    slug = _chosen(remote, kept, tips, births, instance)
     heads = _heads(home.store(store.id), kept)
+    slug = _chosen(remote, kept, tips, births, heads, instance)
+    if slug not in tips:
+        raise RolledBackError(
+            f"{remote.url.shown} has lost {slug}, which was seen there", hint=shallow.OLDER
+        )
     brought = shallow.bring(remote, store.instance(slug), tips[slug], heads.get(slug))
     one = brought.newest
     if one is None:
@@ -154,12 +159,15 @@ def _chosen(
     kept: Backup,
     tips: Mapping[str, str],
     births: Mapping[str, Record],
+    heads: Mapping[str, TrustedHead],
     instance: str,
 ) -> str:
     """The slug of the instance that comes back: of those that the backup's keys can sign for, the
-    one named, else the last of the line.
+    one named, else the last of the line. The remote may have lost it since it was seen there.
     """
-    ours = {one.slug: Instance.parse(one.instance) for one in kept.instances if one.slug in tips}
+    pushed = {slug for slug, head in heads.items() if head.remote_tip is not None}
+    known = {one.slug: Instance.parse(one.instance) for one in kept.instances}
+    ours = {slug: one for slug, one in known.items() if slug in tips or slug in pushed}
     for slug, one in births.items():
         if backup.derive(kept.roots, _member(one)) is not None:
             ours[slug] = Instance.parse(one.instance)
@@ -171,11 +179,13 @@ def _chosen(
         line = {slug: one.number for slug, one in ours.items() if one.name == name}
         fitting = [slug for slug, number in line.items() if number == max(line.values())]
     if len(fitting) != 1:
-        there = ", ".join(sorted(ours)) or "none"
+        there = ", ".join(sorted(ours))
         raise SelectorError(
             f"{remote.url.shown} has {len(fitting)} instances that are meant and that these keys "
             "sign for",
-            hint=f"name one with --instance: {there}",
+            hint=f"name one with --instance: {there}"
+            if there
+            else "nothing had been pushed there when the backup was made; name another remote",
         )
     return fitting[0]
 

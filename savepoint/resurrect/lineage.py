@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from savepoint.capture import state
 from savepoint.core import bootstrap_document, limits
 from savepoint.core.errors import TamperedError
+from savepoint.core.spelling import Instance
 from savepoint.core.verdicts import REPAIR
-from savepoint.store import index
+from savepoint.store import index, savepoints
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.core.bootstrap_document import Bootstrap
+    from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths
 
@@ -44,6 +47,20 @@ def check_own(paths: InstancePaths) -> Bootstrap | None:
     if fault:
         raise TamperedError(f"{paths.slug}: BOOTSTRAP_VERIFICATION.json: {fault}")
     return found
+
+
+def origin(paths: InstancePaths) -> tuple[InstancePaths, Record] | None:
+    """The savepoint that an instance comes from, and whose it is; None: it is the first of its
+    line, or that one is not here. Raises TamperedError, MalformedError, UnsupportedFormatError,
+    DiskError.
+    """
+    found = check_own(paths)
+    if found is None:
+        return None
+    before = found.predecessor
+    there = paths.store.instance(Instance.parse(before.instance).slug(before.key))
+    saves = savepoints.records(there).saves if os.path.lexists(there.index_file) else []
+    return next(((there, one) for one in saves if one.hash == found.savepoint.record), None)
 
 
 def appended(paths: InstancePaths, document_: dict[str, Json], successor: str) -> str:

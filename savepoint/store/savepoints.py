@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _SLUG_KEY_BYTES = 4  # of an instance's key, at the end of its slug in hex
 HASH_DIGITS = 8  # of a snapshot hash, at least: shorter ones meet by chance
 _PREFIX = re.compile(rf"[0-9a-f]{{{HASH_DIGITS},64}}")
+_MORE = "give more digits"
 _FORMS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME"
 
 
@@ -80,14 +81,32 @@ def find(paths: InstancePaths, selector: str) -> Record:
     return found
 
 
+def find_elsewhere(paths: InstancePaths, selector: str) -> tuple[InstancePaths, Record] | None:
+    """The savepoint that a hash names in the other instances of the store, and whose it is; None:
+    the selector is no hash, or none has it. Raises as `find`, also where several have one.
+    """
+    if not criterion(selector).unique:
+        return None
+    found = []
+    for one in instances(paths.store):
+        try:
+            found += [(one, find(one, selector))] if one != paths else []
+        except SelectorError:
+            continue
+    if len({one.snapshot_hash for _, one in found}) > 1:
+        raise SelectorError(f"{selector} names savepoints of several instances", hint=_MORE)
+    return found[0] if found else None
+
+
 def nothing(paths: InstancePaths, selector: str) -> SelectorError:
     """What to say where a selector names no savepoint."""
+    there = told(others(paths))
     if selector == "latest":
-        there = told(others(paths))
         hint = f"in this store there are {there}" if there else "`savepoint create` makes one"
         return SelectorError(f"{paths.slug} has no savepoint yet", hint=hint)
-    is_long_number = selector.isdigit() and len(selector) >= HASH_DIGITS
-    hint = "if these are digits of a hash, write sha256: before them" if is_long_number else ""
+    hint = f"`savepoint list` shows what there is; there are also {there}" if there else ""
+    if selector.isdigit() and len(selector) >= HASH_DIGITS:
+        hint = "if these are digits of a hash, write sha256: before them"
     return SelectorError(f"no savepoint of {paths.slug} answers to {selector}", hint=hint)
 
 
@@ -205,8 +224,7 @@ class Criterion(NamedTuple):
         if found is None or not self.unique:
             return found
         if any(other.snapshot_hash != found.snapshot_hash for other in fitting):
-            hint = "give more digits"
-            raise SelectorError(f"{self.selector} names more than one savepoint", hint=hint)
+            raise SelectorError(f"{self.selector} names more than one savepoint", hint=_MORE)
         return found
 
 
@@ -219,7 +237,7 @@ def criterion(selector: str) -> Criterion:
         needle = f'"seq":{number},'.encode()
         return Criterion(selector, needle, lambda one: str(one.seq) == number, unique=False)
     if selector.startswith("@"):
-        at = moment(selector[1:])
+        at = moment(selector[1:], "@")
         return Criterion(selector, b"", lambda one: one.timestamp <= at, unique=False)
     prefix = selector.removeprefix("sha256:")
     if not _PREFIX.fullmatch(prefix):
@@ -234,8 +252,9 @@ def criterion(selector: str) -> Criterion:
     )
 
 
-def moment(text: str) -> float:
+def moment(text: str, mark: str = "") -> float:
     """Unix seconds of an ISO 8601 time with its zone: without one nobody knows what is meant.
+    mark: stands before it where it was given.
 
     Raises UsageError.
     """
@@ -246,8 +265,8 @@ def moment(text: str) -> float:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        hint = "write it with its zone: @2026-11-30T13:26:49Z or @2026-11-30T14:26+01:00"
-        raise UsageError(f"@{text} is no time with a zone", hint=hint)
+        hint = f"like {mark}2026-11-30T13:26:49Z or {mark}2026-11-30T14:26+01:00"
+        raise UsageError(f"{mark}{text} is no time with a zone", hint=hint)
     return found.timestamp()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from savepoint.capture.agents import claude_places
-from savepoint.store import config, registry
+from savepoint.core.spelling import Instance
+from savepoint.store import birth, config, registry
 from savepoint.store.layout import Home
 from tests.fault.scene import BIN, HOOK, Fired, Scene, run, session_id
 
@@ -237,6 +239,19 @@ def test_a_session_that_has_no_file_yet_makes_no_savepoint(scene: Scene, source:
     assert len(scene.saves()) == 1
     assert "Newest savepoint of this project: 2 (manual," in told
     assert "resurrect 2` brings that session's conversation and files back" in told
+
+
+def test_a_session_of_another_instance_than_the_current_one_names_it(scene: Scene) -> None:
+    assert scene.fire().is_quiet
+    own = scene.paths.slug
+    born, _ = birth.give_birth(scene.store, Instance("Ada", 2), int(time.time()))
+    config.load(scene.store)._replace(instance=born.slug).save(scene.store)
+    told = greeting(scene.fire(event="SessionStart"))
+    (asked,) = re.findall(r"(resurrect 2[^`]*)`", told)
+    assert asked == f"resurrect 2 --instance {own}"
+    compacted = scene.payload(event="SessionStart", source="compact")
+    told = greeting(scene.fire(event="SessionStart", payload=compacted))
+    assert f"show 2 --instance {own} --only conversation` prints it" in told
 
 
 def test_a_compaction_that_no_event_announced_is_caught_up(scene: Scene) -> None:

@@ -66,6 +66,16 @@ def test_the_result_of_a_tool_is_no_prompt() -> None:
     assert start == 0
 
 
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_a_time_without_a_zone_is_told_as_it_was_given(cli: Scene, option: str) -> None:
+    cli.created()
+    ran = cli("resurrect", option, "yesterday")
+    assert (ran.code, "error: yesterday is no time" in ran.err) == (2, True)
+    told = ran.err.rpartition("like ")[2].split()[0]
+    assert cli("resurrect", option, told).code in (0, 1)
+    assert "like @2026" in cli("show", "@yesterday").err
+
+
 def test_nothing_in_a_span_is_told() -> None:
     with pytest.raises(SelectorError):
         selection.cut([timed(2)], Span(9, 10))

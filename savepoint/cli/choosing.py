@@ -1,0 +1,60 @@
+"""Which savepoint comes back, and which instance of the store has it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from savepoint.cli import place, terminal
+from savepoint.core.errors import SelectorError
+from savepoint.store import savepoints
+
+if TYPE_CHECKING:
+    from savepoint.core.record import Record
+
+
+def meant(
+    at: place.Place, selector: str, session: str, instance: str
+) -> tuple[place.Place, Record]:
+    """The savepoint that is asked for, and the place of the instance that has it. Where the user
+    names no instance, a current one without savepoints leads to that which it comes from, and a
+    hash to whoever has it.
+
+    Raises UsageError (no selector), SelectorError, TamperedError (the line does not hold),
+    MalformedError, DiskError.
+    """
+    try:
+        return at, _chosen(at, selector, session)
+    except SelectorError:
+        found = None if instance else _elsewhere(at, selector, session)
+        if found is None:
+            raise
+    terminal.note(f"{at.title} has no such savepoint; this is one of {found[0].title}")
+    return found
+
+
+def _chosen(at: place.Place, selector: str, session: str) -> Record:
+    if not session:
+        return savepoints.find(at.paths, selector)
+    from savepoint.store import index
+    from savepoint.store.layout import session_key
+
+    found = index.last_of_session(at.paths, session_key(session))
+    if found is None:
+        raise savepoints.nothing(at.paths, session)
+    return found[0]
+
+
+def _elsewhere(at: place.Place, selector: str, session: str) -> tuple[place.Place, Record] | None:
+    from savepoint.resurrect import lineage
+
+    before = None if savepoints.records(at.paths).saves else lineage.origin(at.paths)
+    if before is not None:
+        paths, newest = before
+        there = at._replace(paths=paths, instance=newest.instance)
+        if selector == "latest" and not session:
+            return there, newest
+        with suppress(SelectorError):
+            return there, _chosen(there, selector, session)
+    found = None if session else savepoints.find_elsewhere(at.paths, selector)
+    return (at._replace(paths=found[0], instance=found[1].instance), found[1]) if found else None

@@ -1,0 +1,92 @@
+"""Which savepoint `resurrect` takes where the current instance does not have the one meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint.store import config, registry
+from tests.resurrect.talk import SESSION, Talk
+
+if TYPE_CHECKING:
+    from tests.cli.scene import Scene
+
+
+@pytest.fixture
+def born(cli: Scene) -> Scene:
+    """#215 has savepoints 2 and 3; #216 was born of 3, is current, and has none."""
+    cli.transcript.unlink()
+    cli.write(Talk().say(2, "A").data)
+    cli.created()
+    cli.say("and on")
+    cli.created()
+    cli.good("resurrect")
+    return cli
+
+
+def saves(scene: Scene) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = scene.good("list", "--instance", "Gabriel #215", "--json").json[
+        "savepoints"
+    ]
+    return found
+
+
+def brought(scene: Scene, *arguments: str) -> tuple[str, int]:
+    back = scene.good("resurrect", *arguments, "--json").json
+    return back["previous_instance"], back["savepoint"]["seq"]
+
+
+def test_a_newborn_leads_to_the_savepoint_it_comes_from(born: Scene) -> None:
+    ran = born.good("resurrect")
+    assert "Gabriel #217" in ran.text
+    assert "has no such savepoint; this is one of Gabriel #215" in ran.err
+    assert brought(born) == ("Gabriel #215", 3)
+
+
+def test_one_that_comes_from_an_older_savepoint_leads_to_that(born: Scene) -> None:
+    assert brought(born, "2", "--instance", "Gabriel #215") == ("Gabriel #215", 2)
+    assert brought(born) == ("Gabriel #215", 2)
+
+
+@pytest.mark.parametrize("which", ["number", "hash", "prefix", "session", "time"])
+def test_of_a_newborn_all_selectors_are_of_its_line(born: Scene, which: str) -> None:
+    first = saves(born)[0]["snapshot_hash"].removeprefix("sha256:")
+    arguments = {
+        "number": ("2",),
+        "hash": (f"sha256:{first}",),
+        "prefix": (f"sha256:{first[:10]}",),
+        "session": ("--session", SESSION),
+        "time": ("@2100-01-01T00:00:00Z",),
+    }[which]
+    expected = 3 if which in ("session", "time") else 2
+    assert brought(born, *arguments) == ("Gabriel #215", expected)
+
+
+def test_a_hash_is_looked_for_in_the_whole_store(born: Scene) -> None:
+    path = born.say("new", session="99999999-2222-4333-8444-555555555555")
+    born.created("--transcript", str(path))
+    first = saves(born)[0]["snapshot_hash"]
+    assert brought(born, first) == ("Gabriel #215", 2)
+
+
+def test_a_number_is_of_the_current_instance_once_it_has_savepoints(born: Scene) -> None:
+    path = born.say("new", session="99999999-2222-4333-8444-555555555555")
+    born.created("--transcript", str(path))
+    ran = born("resurrect", "9")
+    assert ran.code == 1
+    assert "there are also 2 of Gabriel #215 (--instance gabriel-215-" in ran.err
+
+
+def test_an_instance_that_is_named_is_the_one_that_is_meant(born: Scene) -> None:
+    ran = born("resurrect", "--instance", "Gabriel #216")
+    assert (ran.code, "has no savepoint yet" in ran.err) == (1, True)
+
+
+def test_a_newborn_without_its_document_leads_nowhere(born: Scene) -> None:
+    store = registry.find(born.home, str(born.project))
+    Path(store.instance(config.load(store).instance).bootstrap).unlink()
+    ran = born("resurrect")
+    assert (ran.code, "comes from another" in ran.err) == (20, True)
+    assert "fsck --repair" in ran.err
