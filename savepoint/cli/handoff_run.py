@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from savepoint.capture import surroundings
-from savepoint.cli import chain, handoff_place, options, place, terminal
+from savepoint.cli import chain, handoff_place, options, place, resurrect, terminal
 from savepoint.cli import create as saving
 from savepoint.cli.handoff_place import ThreadName
 from savepoint.core import limits
 from savepoint.core.errors import HandoffError
 from savepoint.resurrect.admission import Admission
 from savepoint.store import savepoints
-from savepoint.store.layout import session_key
 from succession.handoff import accept as accepting
 from succession.handoff import boundary, cover, log, running
 from succession.handoff import create as creating
@@ -109,7 +108,7 @@ def create(
     with log.opened(at.store, _deadline()) as held:
         creating.refuse_unless_open(held.ledger, held.ledger.threads[own.id])
         _draw(at, held, own, stood)
-        own = held.ledger.threads[own.id]
+        own = held.ledger.threads[own.id]._replace(session=own.session)
         reasons = [
             *boundary.in_flight(at.store, own, transcript, until),
             *cover.reasons(at.store, stood.document, transcript),
@@ -155,12 +154,13 @@ def accept(
 ) -> None:
     """Take over what a thread passed on, item by item."""
     at = place.find(project)
-    name = session or handoff_place.current_session(at)
-    if not name:
+    key = handoff_place.session_named(at, session)
+    if key is None:
         raise HandoffError("the successor has no session yet", hint="name it: --session ID")
-    key = session_key(name)
     known = handoff_place.ledger(at)
-    offer = accepting.offered(at.store, known, _handed_off(known, at.project, thread, key))
+    offer = accepting.offered(at.store, known, _handed_off(at, known, thread, key))
+    if not offline:
+        resurrect.bring(at._replace(paths=offer.paths), offer.record)
     _verified(offer.paths, offer.record, at, offline=offline, allow_unverified=allow_unverified)
     author = handoff_place.author_of(at.paths)
     drivers = handoff_place.known_drivers(at)
@@ -189,7 +189,9 @@ def go(
 ) -> None:
     """Act on an offer, if the ledger still shows it open."""
     with handoff_place.desk(project) as at:
-        found = going.go(at.held, at.author, at.now, at.thread(thread), item)
+        own = at.thread(thread)
+        creating.refuse_unless_open(at.held.ledger, own)
+        found = going.go(at.held, at.author, at.now, own, item)
     if as_json:
         terminal.document({"item": found.id, "text": found.text})
         return
@@ -199,15 +201,15 @@ def go(
 def _own(at: place.Place, name: str) -> Thread:
     """The thread that is to be handed off. Raises HandoffError where it was already."""
     known = handoff_place.ledger(at)
-    own = handoff_place.chosen(known, at.project, name)
+    own = handoff_place.chosen(at, known, name)
     creating.refuse_unless_open(known, own)
     return own
 
 
-def _handed_off(known: Ledger, project: str, name: str, key: str) -> Thread:
+def _handed_off(at: place.Place, known: Ledger, name: str, key: str) -> Thread:
     """The settled thread that this session accepts, or has accepted; its heir's name will do."""
     if name:
-        found = handoff_place.chosen(known, project, name)
+        found = handoff_place.named(known, name)
         before = known.threads.get(found.predecessor or "")
         return before if found.state != SETTLED and before else found
 
@@ -215,10 +217,9 @@ def _handed_off(known: Ledger, project: str, name: str, key: str) -> Thread:
         heir = known.threads.get(one.successor or "")
         return heir is not None and (heir.state == AWAITED or heir.session == key)
 
-    threads = [one for one in known.threads.values() if one.project == project]
-    if any(map(offered, threads)):
-        return handoff_place.chosen(known, project, "", offered)
-    return handoff_place.chosen(known, project, "", lambda one: one.state == SETTLED)
+    threads = handoff_place.of_project(at, known)
+    settled = [one for one in threads if one.state == SETTLED and one.number]
+    return handoff_place.only([*filter(offered, settled)] or settled)
 
 
 def _stood(
