@@ -275,10 +275,23 @@ class Ledger:
             first = f"session {thread.session} was first" if thread.session else "nobody awaits it"
             raise HandoffError(f"{thread.id} cannot be accepted: {first}")
         session = str(entry.body["session"])
-        same = [one for one in self.threads.values() if one.session == session]
-        if same:
-            raise HandoffError(f"session {session} has a thread already: {same[0].id}")
+        own = [one for one in self.threads.values() if one.session == session]
+        busy = next((one for one in own if not self._owes_nothing(one)), None)
+        if busy is not None:
+            raise HandoffError(
+                f"session {session} has a thread already: {busy.id}",
+                hint="where that owes nothing any more it ends with this; `savepoint handoff "
+                "status` shows what it owes",
+            )
+        for one in own:
+            self._put(one._replace(state=SETTLED, successor=thread.id))
         self._put(thread._replace(state=OPEN, session=session))
+
+    def _owes_nothing(self, thread: Thread) -> bool:
+        """Is it open, and would nothing be dropped if it ended now?"""
+        stands = thread.holds or thread.actions
+        open_ = self.owed(thread.id) or self.waiting(thread) or self.unresolved(thread.id)
+        return thread.state == OPEN and not stands and not open_
 
     def _take(self, thread: Thread, entry: Entry) -> None:
         item = self._passed_on(thread, entry)

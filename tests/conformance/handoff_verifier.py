@@ -40,6 +40,12 @@ class State:
     def free(self, session: str | None) -> bool:
         return session is None or all(one["session"] != session for one in self.threads.values())
 
+    def idle(self, name: str) -> bool:
+        own = self.threads[name]
+        held = [one for one in self.items.values() if one["at"] == name and one["is"] != "closed"]
+        return not (held or own["h"] or own["a"] or self.waiting(own)
+                    or not all(own["candidates"].values()))
+
     def take(self, one: Any) -> None:
         name, kind = one["thread"], one["kind"]
         if kind == "open":
@@ -50,7 +56,10 @@ class State:
         thread, item = self.threads[name], self.items.get(one.get("item", ""))
         if kind == "accept":
             require(thread["awaited"] and thread["before"] == one["predecessor"])
-            require(self.free(one["session"]))
+            for other, own in self.threads.items():
+                if own["session"] == one["session"]:
+                    require(own["open"] and self.idle(other))
+                    own["open"] = False
             thread.update(awaited=False, open=True, session=one["session"])
             return
         if kind == "close":

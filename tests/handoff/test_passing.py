@@ -117,6 +117,7 @@ def test_the_thread_itself_is_no_successor(threads: Threads) -> None:
 def test_a_session_holds_one_thread(threads: Threads) -> None:
     thread = threads.open()
     other = threads.open("other", SECOND)
+    threads.owe(other)
     threads.settled(thread)
     with pytest.raises(HandoffError, match=other):
         threads.accept(thread, SECOND)

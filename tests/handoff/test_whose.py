@@ -146,3 +146,33 @@ def test_a_handoff_is_offered_where_the_project_has_moved(threads: Threads, tmp_
     told = events.at_start(threads.store, OTHER_SESSION, str(tmp_path / "moved"))
     assert "A handoff is open" in told
     assert log.read(threads.store) is not None
+
+
+def test_a_session_with_a_thread_of_its_own_that_owes_nothing_accepts(
+    thread: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = thread.good("handoff", "gather", "--json").json["unresolved"]
+    if asked:
+        ids = (one["id"] for one in asked)
+        thread.good("handoff", "item", "dismiss", *ids, "--reason", "done")
+    heir = thread.good("handoff", "create", "--json").json["successor"]["thread"]
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER_SESSION)
+    mine = thread.good("handoff", "thread", "mine", "--json").json["thread"]
+    item = thread.good("handoff", "item", "add", "x", "--json").json["item"]
+    ran = thread("handoff", "accept")
+    assert ran.code == 1
+    assert f"has a thread already: {mine}" in ran.err
+    thread.good("handoff", "item", "close", item, "--evidence", "done")
+    done = thread.good("handoff", "accept", "--json").json
+    assert (done["thread"], done["may_start_new_work"]) == (heir, True)
+    assert thread.good("handoff", "accept", "--json").json == done
+    (own,) = (
+        one
+        for one in thread.good("handoff", "status", "--json").json["threads"]
+        if one["thread"] == mine
+    )
+    assert (own["state"], own["successor"]) == ("settled", heir)
+    thread.good("handoff", "item", "add", "goes to the accepted one")
+    ran = thread("handoff", "accept", "--thread", mine)
+    assert ran.code == 1
+    assert "is not handed off" in ran.err

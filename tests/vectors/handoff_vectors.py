@@ -125,8 +125,31 @@ def _good() -> Iterator[Members]:
     yield vector("last_lf_missing", "ok", whole[:-1], lines=count, torn=0)
     cut = _file(*LINES[:-1]) + LINES[-1][:-1]
     yield vector("torn", "ok", cut, lines=count - 1, torn=len(LINES[-1]) - 1)
+    for name, story in _joined().items():
+        lines = _lines(story)
+        yield vector(name, "ok", _file(*lines), lines=len(lines), torn=0)
     other = _signed(_bare(count + 1, "ab" * 32, ("ask", SECOND, {}), GABRIEL))
     yield vector("tail_that_does_not_follow", "ok", whole + other, lines=count, torn=len(other))
+
+
+THIRD = "t-" + "3" * 16
+OWN: tuple[str, str, Members] = (
+    "open",
+    THIRD,
+    {"project": "/p", "title": "mine", "session": "99999999"},
+)
+
+
+def _joined() -> dict[str, list[tuple[str, str, Members]]]:
+    """A session accepts that has opened a thread of its own, which owes nothing."""
+    close = STORY[17]
+    before, after = STORY[:18], STORY[18:]
+    added: tuple[str, str, Members] = ("work", THIRD, {"item": "ITEM-2", "text": "x"})
+    done: tuple[str, str, Members] = ("close", THIRD, {**close[2], "item": "ITEM-2"})
+    return {
+        "own_thread_without_anything": [OWN, *before, *after],
+        "own_thread_with_all_closed": [*before, OWN, added, done, *after],
+    }
 
 
 def _broken() -> Iterator[Members]:
@@ -161,8 +184,10 @@ def _broken() -> Iterator[Members]:
 def _disallowed() -> Iterator[Members]:
     """Well formed, linked and signed, and what stands before does not allow it."""
     offer, accept = STORY[1], STORY[18]
-    third = "t-" + "3" * 16
+    third = THIRD
     begun = STORY[:17]
+    owing: tuple[str, str, Members] = ("work", third, {"item": "ITEM-2", "text": "x"})
+    held: tuple[str, str, Members] = ("hold_begin", third, {"stand": "HOLD-4", "text": "x"})
     stories: dict[str, list[tuple[str, str, Members]]] = {
         "thread_that_nobody_opened": [offer],
         "thread_opened_twice": [STORY[0], STORY[0]],
@@ -195,6 +220,15 @@ def _disallowed() -> Iterator[Members]:
             *begun,
             ("accept", SECOND, {**accept[2], "session": "0d3a6b1e"}),
         ],
+        "accepted_by_a_session_that_owes": [*begun, OWN, owing, accept],
+        "accepted_by_a_session_that_evaluates": [*begun, OWN, held, accept],
+        "accepted_by_a_session_with_a_candidate": [
+            *begun,
+            OWN,
+            (*STORY[11][:1], third, STORY[11][2]),
+            accept,
+        ],
+        "added_to_the_thread_that_ended_so": [*begun, OWN, accept, owing],
         "taken_before_it_is_accepted": [*begun, STORY[19]],
         "taken_twice": [*begun, accept, STORY[19], STORY[19]],
         "taken_after_it_was_closed": [
