@@ -106,6 +106,7 @@ def bootstrap(
             target=folder,
             caveats=(_CAVEAT,) if at.config.ledger in (None, EMBEDDED) else (),
         )
+        asked = asked._replace(caveats=(*asked.caveats, *resurrect.unseen(asked)))
         done = _run(at, found, report, asked, tell, kept)
     there = place.find(folder)
     resurrect.afterwards(there, done)

@@ -61,11 +61,15 @@ def _worker(at: place.Place) -> Check:
 
 def _owed(at: place.Place) -> list[Check]:
     owed = status.jobs(at, int(time.time()))
-    return [_job(one) for one in owed if isinstance(one, dict)] or [good("jobs", "nothing owed")]
+    key = at.paths.slug[-8:]
+    return [_job(one, key) for one in owed if isinstance(one, dict)] or [
+        good("jobs", "nothing owed")
+    ]
 
 
-def _job(one: dict[str, Json]) -> Check:
+def _job(one: dict[str, Json], key: str) -> Check:
     age = terminal.span(int(str(one["age_seconds"])))
     why = f": {one['error']}" if one["error"] else ""
     todo = str(one["hint"]) if one["kind"] == "anchor" and one["hint"] else "`savepoint sync`"
-    return warn("jobs", f"{one['state']} up to {one['seq']}, for {age}{why}", todo)
+    newest = f"{one['seq']}{status.whose(one, key)}"
+    return warn("jobs", f"{one['state']} up to {newest}, for {age}{why}", todo)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from anchor_service import costs, queue
 from savepoint.cli import anchoring, ledger_config
-from savepoint.core.errors import SavepointError
+from savepoint.core.errors import KeyFileError, SavepointError
 from savepoint.store import savepoints
 from savepoint.work import outbox
 from savepoint.work.jobs import Job
@@ -103,6 +103,10 @@ def cost(paths: InstancePaths, chosen: Config) -> dict[str, Json] | None:
 
 def what_to_do(name: str) -> str:
     """The hint of an error class by its name, as the outbox remembers it."""
+    if name == KeyFileError("").name:  # its own leads to doctor, which shows this one
+        return (
+            "`savepoint fsck --repair` derives a signing key again; a payer's comes from its backup"
+        )
     return next((one.default_hint for one in _classes(SavepointError) if _named(one) == name), "")
 
 

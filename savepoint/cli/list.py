@@ -74,7 +74,8 @@ def _draw_all(at: place.Place, *, all_records: bool) -> None:
         known = savepoints.records(paths)
         git = layer2.layer2(paths, known.saves, place.around())
         chain = layer3.layer3(paths, at.config, [one.seq for one in known.saves])
-        shown = known.all if all_records else known.saves
+        born = [one for one in known.all if one.kind == "restore"]
+        shown = known.all if all_records else known.saves or born
         drawn += [(one, [place.title(paths), *_row(one, git, chain)]) for one in shown]
     drawn.sort(key=lambda pair: pair[0].timestamp)
     _draw(drawn, [False, *_ALIGNED])

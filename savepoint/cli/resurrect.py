@@ -126,11 +126,12 @@ def resurrect(
     asked = request(at, one, only, output)._replace(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
+    asked = asked._replace(caveats=unseen(asked))
     document = savepoints.open_snapshot(at.paths, one).document if worktree else {}
     planned = tree.staging(at, document, worktree) if worktree else None
     if planned is not None:
         told = f"the session belongs to {at.project}: the agent finds it there, not in {worktree}"
-        asked = asked._replace(caveats=(told,))
+        asked = asked._replace(caveats=(*asked.caveats, told))
     report = verified(at, one, offline=offline)
     try:
         done = _run(at, parent_of(at, one, report), report, asked, tell, planned, offline=offline)
@@ -192,6 +193,23 @@ def request(at: place.Place, one: Record, only: Member | None, output: str) -> A
         force=False,
         now=int(time.time()),
     )
+
+
+def unseen(asked: Asked) -> tuple[str, ...]:
+    """Why the conversation comes back as files alone: the client ends the name of a folder with a
+    long path in a way that only itself knows.
+    """
+    from savepoint.resurrect import native
+
+    there = native.place(asked.config_dir, asked.target)
+    if "conversation" not in asked.parts or there is not None:
+        return ()
+    told = (
+        f"no session: the path {asked.target} is so long that only the agent knows where it keeps "
+        "sessions of it; start it there once, then run `savepoint resurrect`. The conversation is "
+        "among the files"
+    )
+    return (told,)
 
 
 def _own_folder(at: place.Place, one: Record) -> tuple[str, str]:

@@ -182,10 +182,11 @@ class ProofVerification(_Shape):
 
 
 class Job(_Shape):
-    """Something that is still to be done. `seq`: null where a broken ref hides it. `hint`: what to
-    do about the error.
+    """Something that is still to be done. `seq`: null where a broken ref hides it. `instance`: its
+    slug. `hint`: what to do about the error.
     """
 
+    instance: str
     seq: int | None
     kind: Literal["commit", "push", "anchor"]
     state: str

@@ -14,6 +14,8 @@ from savepoint.store import config, missed, pending, safekeeping, savepoints
 from savepoint.work import layer2, outbox
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from anchor_service.queue import Submission
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
@@ -70,6 +72,7 @@ def jobs(at: place.Place, now: int) -> list[Json]:
     under_way = layer3.open_rows(at.store, at.config) if at.config.ledger else {}
     return [
         {
+            "instance": job.key,
             "seq": job.seq,
             "kind": job.kind,
             "state": _state(job, attempt, under_way),
@@ -79,6 +82,12 @@ def jobs(at: place.Place, now: int) -> list[Json]:
         }
         for job, attempt in zip(owed, outbox.attempts(at.store, owed), strict=True)
     ]
+
+
+def whose(one: Mapping[str, Json], key: str) -> str:
+    """Of which instance a job is, where it is not that with this start of a key."""
+    slug = str(one["instance"])
+    return "" if slug.endswith(key) else f" of {slug}"
 
 
 def _state(job: Job, attempt: Attempt | None, under_way: dict[str, Submission]) -> str:
@@ -180,7 +189,8 @@ def _owed(value: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:
     for one in value["jobs"]:
         if one["kind"] not in kinds:
             continue
-        line = f"{one['state']} up to {one['seq']}, for {terminal.span(one['age_seconds'])}"
+        age = terminal.span(one["age_seconds"])
+        line = f"{one['state']} up to {one['seq']}{whose(one, value['key'])}, for {age}"
         told.append(f"{line}: {one['error']}" if one["error"] else line)
         if one["error"] and one["hint"]:
             told.append(f"{terminal.arrow()} {one['hint']}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, history, pushed
-from savepoint.store import config
+from savepoint.store import border, config
 from savepoint.work.jobs import Job
 
 if TYPE_CHECKING:
@@ -58,14 +58,15 @@ def layer2(
     standing = _Standing.of(paths, around)
     committed = [one for one in records if one.seq <= standing.committed]
     commits = _commits(around.repository(paths.store), standing.at, committed)
+    there = {one.seq for one in committed if commits is None or one.hash in commits}
+    skipped = {one.seq for one in committed} - there
+    if skipped:
+        first = border.load(paths)  # what lies behind it was fetched from no branch, but is on one
+        skipped = {seq for seq in skipped if seq >= first}
     return {
         one.seq: Layer2(status, (commits or {}).get(one.hash), error)
         for one in records
-        for status, error in [
-            _SKIPPED
-            if one.seq <= standing.committed and commits is not None and one.hash not in commits
-            else standing.tell(one.seq)
-        ]
+        for status, error in [_SKIPPED if one.seq in skipped else standing.tell(one.seq)]
     }
 
 

@@ -1,0 +1,83 @@
+"""What the commands say of a store that was fetched, and whose history has a border."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from savepoint.cli import layer3
+from savepoint.store import config, registry, savepoints
+from tests.resurrect.test_bootstrap import Machine, cheap_scrypt, machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from tests.cli.scene import Scene
+
+__all__ = ["cheap_scrypt", "machine"]
+
+
+def test_what_lies_behind_the_border_is_not_queued_and_a_newborn_is_drawn(
+    machine: Machine,
+) -> None:
+    scene = machine.scene
+    scene.say("later")
+    scene.created()
+    scene.good("sync")
+    machine.lose()
+    assert machine.bootstrap().code == 0
+    scene.good("sync")
+    shown = scene.good("list", "--graph").text
+    assert "QUEUED_FOR_COMMIT" not in shown
+    assert shown.count("PUSHED_TO_GITHUB") == 2
+    (born,) = [line for line in shown.splitlines() if "Gabriel #216" in line]
+    assert "restore" in born
+
+
+def test_every_instance_that_was_fetched_has_its_key(machine: Machine) -> None:
+    """#216 was born after the backup, so keys that were restored before lack its own."""
+    scene = machine.scene
+    scene.good("resurrect")
+    scene.good("sync")
+    machine.lose()
+    words = ("--passphrase-file", str(machine.words))
+    scene.good("keys", "restore", str(machine.keys), *words)
+    assert machine.bootstrap("--json").json["instance"] == "Gabriel #217"
+    store = registry.find(scene.home, str(scene.project))
+    every = savepoints.instances(store)
+    assert len(every) == 3
+    assert [one.slug for one in every if not os.path.lexists(one.authority)] == []
+
+
+def test_a_path_that_only_the_agent_can_name_a_folder_for_is_told(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.lose()
+    other = tmp_path / ("long\n" + "ü" * 100) / ("x" * 100)
+    other.mkdir(parents=True)
+    ran = machine.bootstrap("--project", str(other))
+    assert ran.code == 0, ran.err
+    assert "Session:" not in ran.text
+    assert "only the agent knows where it keeps sessions" in ran.err
+    assert "start it there once, then run `savepoint resurrect`" in ran.err
+
+
+def test_status_and_doctor_say_whose_a_job_is(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("savepoint.work.start.start", lambda _store, _around: None)
+    store = registry.find(cli.home, str(cli.project))
+    config.load(store)._replace(ledger="embedded").save(store)
+    cli.created()
+    old = config.load(store).instance
+    shown = cli.good("status").text
+    assert "up to 2, for" in shown
+    cli.good("resurrect", "--allow-unverified")
+    shown = cli.good("status").text
+    assert f"up to 2 of {old}, for" in shown
+    assert f"up to 2 of {old}, for" in cli("doctor").text
+
+
+def test_a_missing_key_leads_to_what_makes_it_again() -> None:
+    assert "fsck --repair" in layer3.what_to_do("key_file")
+    assert "doctor" not in layer3.what_to_do("key_file")
