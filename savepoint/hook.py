@@ -109,7 +109,8 @@ def _greet(event: str, told: Payload, store: Store, request: Request) -> None:
 
     command = os.path.join(os.path.dirname(sys.executable), "savepoint")
     known = command if os.path.isfile(command) else "savepoint"
-    owed = _owed(store, request) if _has(store, THREADS) else ""
+    lost = os.path.lexists(store.instance(THREADS).trusted)  # if only that is left
+    owed = _owed(store, request) if lost or _has(store, THREADS) else ""
     learned = _learned(request, told.source) if _has(store, DYNASTY) else ""
     _write(1, greeting.output(store, request, told.source, known, owed, learned))
 
@@ -122,7 +123,7 @@ def _owed(store: Store, request: Request) -> str:
         project = os.path.realpath(request.project)
         return handoff.at_start(store, session_key(request.session_id), project)
     except SavepointError as failure:
-        return f"What threads owe cannot be read: {failure.message}"
+        return f"What threads owe cannot be read: {failure.message}. {failure.hint}"
 
 
 def _warn(event: str, told: Payload, given: bytes, store: Store, request: Request) -> None:

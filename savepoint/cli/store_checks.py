@@ -50,6 +50,7 @@ def run(home: Home, at: place.Place) -> list[Check]:
         *_pending(at),
         tried("missed fires", lambda: _missed(home, at)),
         *_dynasty(at),
+        tried("threads", lambda: _threads(at)),
         _in_the_clear(at),
     ]
 
@@ -197,6 +198,15 @@ def _dynasty(at: place.Place) -> list[Check]:
     """What is learned reaches no session where a file of it cannot be read."""
     found = [fail("dynasty", one.message, one.hint) for one in dynasty.damage(at.store)]
     return found or [good("dynasty", "its files can be read")]
+
+
+def _threads(at: place.Place) -> Check:
+    """Their log, as every command reads it. Raises SavepointError."""
+    from savepoint.cli import handoff_place
+
+    known = handoff_place.known(at)
+    count = terminal.counted(len(known.threads), "thread") if known else "none"
+    return good("threads", f"{count}; the log holds" if known else count)
 
 
 def _told(fires: list[Fire]) -> str:

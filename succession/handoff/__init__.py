@@ -3,7 +3,7 @@
     SessionStart   at_start   an open handoff is offered, in two lines, until it is accepted
     Stop           at_stop    what runs is kept; a refused boundary is told, if it was asked for
 
-Both do nothing in a store without threads: `is_there` costs one look. Nothing else is imported
+Both do nothing in a store without threads: `is_there` costs two looks. Nothing else is imported
 before it is needed.
 """
 
@@ -45,5 +45,6 @@ def at_stop(store: Store, key: str, payload: bytes, transcript: str) -> str:
 
 
 def is_there(store: Store) -> bool:
-    """Has a thread ever been opened here?"""
-    return os.path.isfile(os.path.join(store.path, THREADS, LOG))
+    """Has a thread ever been opened here? Its log may be damaged, or lost since it was seen."""
+    paths = (os.path.join(store.path, THREADS, LOG), store.instance(THREADS).trusted)
+    return any(map(os.path.lexists, paths))

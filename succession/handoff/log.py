@@ -115,7 +115,7 @@ def read(store: Store) -> Ledger | None:
 
     Raises as `opened`.
     """
-    if not is_there(store) and trusted.load(store.instance(THREADS)) is None:
+    if not is_there(store):
         return None
     return folded(lines(store))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,6 +107,21 @@ def test_a_stop_keeps_what_runs_and_warns_if_a_handoff_was_asked_for(scene: Scen
     told = json.loads(fired.out)
     assert list(told) == ["systemMessage"]
     assert "background task b1" in told["systemMessage"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "fifo"])
+def test_a_log_that_is_gone_is_told_at_the_start(scene: Scene, kind: str) -> None:
+    _open(scene)
+    path = Path(log.folder_of(scene.store), "log.jsonl")
+    if kind == "folder":
+        shutil.rmtree(path.parent)
+    else:
+        path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    text = _greeting(scene, 2)
+    assert "What threads owe cannot be read" in text
+    assert "`savepoint handoff status` says how it comes back" in text
 
 
 def test_a_damaged_log_takes_nothing_else_away(scene: Scene) -> None:

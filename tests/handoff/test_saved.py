@@ -125,6 +125,7 @@ def test_a_log_that_is_gone_comes_back(cli: Scene, kind: str) -> None:
         os.mkfifo(file)
     ran = cli("handoff", "item", "add", "x")
     assert ran.code in (20, 22)
+    assert "`savepoint handoff import back/memory/handoff" in cli("doctor").text
     as_hinted(cli, ran.err)
     assert "release the lock" in cli.good("handoff", "status").text
     cli.say("on")
