@@ -15,6 +15,7 @@ from savepoint.core.errors import DiskError
 from savepoint.resurrect import arrival, successor
 from savepoint.store import registry, savepoints
 from tests.cli.scene import without_privileges
+from tests.resurrect import test_killed
 from tests.resurrect.talk import Talk
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def repository(bare: Scene) -> Scene:
     (top / "staged").write_text("staged 3\n")
     (top / "sub").mkdir()
     (top / "sub/untracked").write_text("untracked 1\n")
-    bare.good("init")
+    bare.good("init", "--instance", "Gabriel #215")
     bare.write(Talk().say(1, "T").data)
     bare.created()
     return bare
@@ -106,6 +107,27 @@ def test_a_run_that_dies_behind_the_birth_leaves_it_to_the_next(
     assert told.startswith(f"worktree {wanted}\n")
     assert "prunable" not in told
     git(repository.project, "worktree", "remove", "--force", str(wanted))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [20, 30, 33, 37, 40, 44])
+def test_killed_anywhere_it_is_absent_or_complete_and_the_next_run_finishes(
+    repository: Scene, tmp_path: Path, number: int
+) -> None:
+    wanted, status = tmp_path / "wt", git(repository.project, "status", "--porcelain")
+    asked = ("resurrect", "--instance", "Gabriel #215", "--worktree", str(wanted))
+    died = test_killed.run(repository, number, *asked)
+    assert died.returncode in (0, 137), died.stderr
+    store = registry.find(repository.home, str(repository.project))
+    waits = any(os.path.lexists(one.arrival) for one in savepoints.instances(store))
+    if wanted.exists():
+        assert git(wanted, "status", "--porcelain") == status
+    if waits or not wanted.exists():
+        again = test_killed.run(repository, 10**6, *asked)
+        assert again.returncode == 0, again.stderr
+        assert f"Worktree: {wanted}".encode() in again.stdout
+    assert git(wanted, "status", "--porcelain") == status
+    assert born(repository) == 1
 
 
 def _fail(*_: object) -> None:
