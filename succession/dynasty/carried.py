@@ -30,13 +30,17 @@ def texts(page: Page, meta: Meta, *sections: str) -> tuple[str, ...]:
 
 
 def notes(pages: Sequence[Page], meta: Meta) -> tuple[str, ...]:
-    """What was not understood, quoted: it is carried along. pages: Day, Dusk, Dawn."""
+    """What was not understood, quoted: it is carried along; and what of an entry the archive alone
+    keeps. pages: Day, Dusk, Dawn.
+    """
     found = []
     for name, page in zip((markdown.DAY, markdown.DUSK, markdown.DAWN), pages, strict=True):
+        known: dict[str, str] = {}
         for part in page.parts:
             if part.section != markdown.GIT_STATE and _is_theirs(part, meta):
                 found += _quoted(name, part.text)
             found += _unlabelled(name, part)
+            found += _archived(name, part, known)
     return tuple(found)
 
 
@@ -83,3 +87,16 @@ def _unlabelled(name: str, part: Part) -> list[str]:
         return []
     told = "what follows the empty line in its Why counts as its What; indent it by five spaces"
     return [f"{name}: {part.entry.title}: {told}: {first[:_QUOTED]!r}"]
+
+
+def _archived(name: str, part: Part, known: dict[str, str]) -> list[str]:
+    """An entry that stands twice is one, and one below Layer 1 has no text. known: id → text."""
+    one = part.entry
+    if one is None or not one.body:
+        return []
+    is_low = name == markdown.DUSK and part.section in ("2", "3") and not one.decree
+    if not is_low and known.setdefault(one.id, one.body) == one.body:
+        return []
+    why = "in this layer" if is_low else "beside the same one above"
+    start = one.body.split("\n")[0][:_QUOTED]
+    return [f"{name}: {one.title}: its text is kept in the archive alone, {why}: {start!r}"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from succession.dynasty import dawn, entry, markdown
+from succession.dynasty import dawn, entry, markdown, search
 from tests.succession.lives import Life
 
 if TYPE_CHECKING:
@@ -120,6 +120,22 @@ def test_a_why_with_an_empty_line_by_hand_is_told_and_kept() -> None:
         life = life.succeed().life
     assert "second paragraph\n\nthird one\nWhat: x" in life.state.lineage.decode()
     assert "third one" in life.state.archive.decode()
+
+
+def test_a_text_that_no_tier_has_room_for_is_archived_and_told() -> None:
+    """Below an item of Layer 2, and of an entry that stands twice."""
+    life = _begun()
+    dusk = life.state.dusk.replace("c — Why: because\n", "c — Why: because\nWhat: by hand\n")
+    dusk = dusk.replace("b — Why: because\n", "b — Why: because\nWhat: by hand\n")
+    day = life.state.day + "\n### [ref:0] [decision] d\nWhy: because\nWhat: another\n"
+    passed = life._replace(state=life.state._replace(day=day, dusk=dusk)).succeed()
+    assert passed.result.notes == (
+        "day.md: d: its text is kept in the archive alone, beside the same one above: 'another'",
+        "dusk.md: b: its text is kept in the archive alone, in this layer: 'by hand'",
+    )
+    for text in (b"by hand", b"another"):
+        assert text in passed.life.state.archive
+    assert [one.where for one in search.search(passed.life.state, "another")]
 
 
 def test_a_decree_in_a_lower_layer_keeps_its_text() -> None:
