@@ -10,6 +10,7 @@ import pytest
 
 from savepoint.cli import shapes
 from tests.cli.scene import Scene, program
+from tests.fault.scene import remove
 
 
 def _flip(path: Path, at: int) -> None:
@@ -120,7 +121,7 @@ def test_a_store_put_back_is_22_and_the_hint_works(cli: Scene) -> None:
     store = Path(cli.paths.store.path)
     shutil.copytree(store, store.with_name("copy"))
     cli.created()
-    shutil.rmtree(store)
+    remove(store)
     store.with_name("copy").rename(store)
     ran = cli("verify")
     assert ran.code == 22

@@ -325,6 +325,12 @@ def settle(home: str) -> None:
         time.sleep(0.02)
 
 
+def remove(folder: str | os.PathLike[str]) -> None:
+    """Remove a folder of the home, or the home, when no worker writes into it any more."""
+    settle(os.environ["SAVEPOINT_HOME"])
+    shutil.rmtree(folder)
+
+
 def kill(pid: int, number: int) -> None:
     """A process that may have ended by itself meanwhile."""
     with suppress(ProcessLookupError):

@@ -22,6 +22,7 @@ from savepoint.core import record
 from savepoint.resurrect.apply import Apply
 from savepoint.store import config, keyring, registry, savepoints
 from tests.cli.scene import COMMAND, without_privileges
+from tests.fault.scene import remove
 from tests.resurrect import forge
 from tests.resurrect.talk import Talk
 
@@ -131,7 +132,7 @@ def another_key(paths: InstancePaths) -> None:
 def lose_commit(paths: InstancePaths) -> None:
     """The objects of git are gone, its ref is not."""
     for name in ("pack",):
-        shutil.rmtree(Path(paths.store.repository, "objects", name))
+        remove(Path(paths.store.repository, "objects", name))
 
 
 def later_snapshot(paths: InstancePaths) -> None:
@@ -156,14 +157,14 @@ def resign_index(paths: InstancePaths, path: Path) -> None:
     Path(paths.index_file).write_bytes(b"".join(r.line + b"\n" for r in [*before, made]))
     head = Path(paths.trusted)
     head.write_bytes(head.read_bytes().replace(last.hash.encode(), made.hash.encode()))
-    shutil.rmtree(paths.store.repository)
+    remove(paths.store.repository)
 
 
 def later_record(paths: InstancePaths) -> None:
     index = Path(paths.index_file)
     lines = index.read_bytes().splitlines(keepends=True)
     index.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b'{"v":1', b'{"v":2', 1)]))
-    shutil.rmtree(paths.store.repository)
+    remove(paths.store.repository)
 
 
 BROKEN: dict[str, tuple[Callable[[InstancePaths], object], int, str]] = {
@@ -356,7 +357,7 @@ def test_a_check_that_did_not_hold_when_it_was_saved_stops_step_5(saved: Scene) 
     other = saved.say("x", session="99999999-2222-4333-8444-555555555555")
     saved.created("--transcript", str(other))
     Path(born.bootstrap).write_bytes(document)
-    shutil.rmtree(store.repository)
+    remove(store.repository)
     ran = refused(saved)
     assert (ran.code, "step 5, Verify Integrity" in ran.err) == (21, True), ran.err
     assert "modulo_zero" in ran.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.store import backup, config, registry, savepoints
-from tests.fault.scene import settle
+from tests.fault.scene import remove
 from tests.resurrect.talk import SESSION, Talk
 
 if TYPE_CHECKING:
@@ -58,10 +57,9 @@ class Machine:
 
     def lose(self) -> None:
         """The project, the client's folder, and everything of ours."""
-        settle(os.environ["SAVEPOINT_HOME"])
         for lost in (os.environ["SAVEPOINT_HOME"], os.environ["CLAUDE_CONFIG_DIR"]):
-            shutil.rmtree(lost)
-        shutil.rmtree(self.scene.project)
+            remove(lost)
+        remove(self.scene.project)
         self.scene.project.mkdir()
 
     def bootstrap(self, *more: str) -> Ran:

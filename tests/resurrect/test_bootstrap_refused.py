@@ -6,6 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from tests.fault.scene import remove
 from tests.resurrect.test_bootstrap import Machine, branches, cheap_scrypt, git, home_of, machine
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_a_remote_that_never_had_it_is_not(bare: Scene, tmp_path: Path) -> None:
     machine.words.chmod(0o600)
     git("init", "-q", "--bare", str(machine.remote))
     machine.back_up()
-    shutil.rmtree(os.environ["SAVEPOINT_HOME"])
+    remove(os.environ["SAVEPOINT_HOME"])
     ran = machine.bootstrap()
     assert ran.code == 1
     assert "nothing had been pushed there when the backup was made" in ran.err

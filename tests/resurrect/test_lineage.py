@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from savepoint.core.bootstrap_document import Holder
 from savepoint.core.errors import TamperedError
 from savepoint.resurrect import lineage
 from savepoint.store import config, durable, index, keyring, registry, savepoints
+from tests.fault.scene import remove
 from tests.resurrect.talk import Talk
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_lineage_1_a_forged_predecessor_is_not_resurrected_from(dynasty: Scene) 
 
 
 def test_lineage_2_the_predecessor_is_not_here(dynasty: Scene) -> None:
-    shutil.rmtree(of(dynasty, "Gabriel #215").path)
+    remove(of(dynasty, "Gabriel #215").path)
     assert verdict(dynasty, "Gabriel #216") == (21, ["LINEAGE-2"])
 
 
@@ -195,7 +195,7 @@ def test_lineage_4_the_first_commit_has_another_document(dynasty: Scene) -> None
 
 def test_lineage_4_the_birth_is_not_committed_yet(dynasty: Scene) -> None:
     store = registry.find(dynasty.home, str(dynasty.project))
-    shutil.rmtree(store.repository)
+    remove(store.repository)
     assert verdict(dynasty, "Gabriel #218") == (3, ["LINEAGE-4"])
 
 
