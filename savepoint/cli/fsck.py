@@ -77,7 +77,7 @@ def fsck(
 
 def _threads(store: Store) -> list[Item]:
     """The log of threads: its chain, its signatures, and what one line may say after another."""
-    from savepoint.core.errors import SavepointError
+    from savepoint.core.errors import SavepointError, UnverifiableError
     from savepoint.store.items import damage
     from succession.handoff import log
 
@@ -85,7 +85,8 @@ def _threads(store: Store) -> list[Item]:
         log.read(store)
     except SavepointError as failure:
         return [damage(failure.message, failure.exit_code, failure.hint)]
-    return []
+    unseen = log.unseen(store)
+    return [damage(unseen, UnverifiableError.exit_code, log.COMPARE)] if unseen else []
 
 
 def _dynasty(store: Store) -> list[Item]:

@@ -203,8 +203,11 @@ def _dynasty(at: place.Place) -> list[Check]:
 def _threads(at: place.Place) -> Check:
     """Their log, as every command reads it. Raises SavepointError."""
     from savepoint.cli import handoff_place
+    from succession.handoff import log
 
     known = handoff_place.known(at)
+    if unseen := log.unseen(at.store):
+        return warn("threads", unseen, log.COMPARE)
     count = terminal.counted(len(known.threads), "thread") if known else "none"
     return good("threads", f"{count}; the log holds" if known else count)
 

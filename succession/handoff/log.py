@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 LOCK = ".lock"
+COMPARE = (
+    "`savepoint resurrect --only memory -o back`, then `savepoint handoff import "
+    "back/memory/handoff`: compares it with what the newest savepoint has"
+)
 _HINT = "`savepoint handoff status` says how it comes back out of a savepoint"
 
 
@@ -64,9 +68,11 @@ class Log:
         path = path_of(self.store)
         if self._size + len(data) > limits.HANDOFF_LOG_BYTES:
             raise HandoffError(f"{path} is full", hint="")
+        if not self.entries:  # the head first: one that is missing later was taken away
+            _raise_trusted(self.store, 0, made[0].prev)
         durable.append(path, data, size=self._size)
         try:
-            _raise_trusted(self.store, made[-1])
+            _raise_trusted(self.store, made[-1].seq, made[-1].hash)
         except DiskError as failure:
             self._take_back(path, failure)
             raise
@@ -123,6 +129,21 @@ def read(store: Store) -> Ledger | None:
 def lines(store: Store) -> list[Entry]:
     """Its lines, without its lock, none where there are none. Raises as `opened`."""
     return _checked(store, _bytes(store)).entries
+
+
+def unseen(store: Store) -> str:
+    """Why an older log would pass for the newest one; empty where the trusted head is there.
+
+    An older copy is a whole good chain, and who put it back can remove the head as well.
+    """
+    paths = store.instance(THREADS)
+    head = trusted.load(paths)
+    if head is None and not os.path.lexists(path_of(store)):
+        return ""
+    if head is not None and not head.recreated:
+        return ""
+    state = "is missing" if head is None else "was made anew where there was none"
+    return f"{paths.trusted} {state}: whether a newer log of threads existed cannot be told"
 
 
 def folder_of(store: Store) -> str:
@@ -207,11 +228,11 @@ def _settle(store: Store, chain: Chain, data: bytes) -> int:
     return size
 
 
-def _raise_trusted(store: Store, last: Entry) -> None:
+def _raise_trusted(store: Store, seq: int, record_hash: str) -> None:
     """After the line: the head may lag, never lead. Its name is that of no instance: theirs end in
     the digits of a key.
     """
     paths = store.instance(THREADS)
-    head = trusted.load(paths) or trusted.first(0, last.prev, recreated=False)
+    head = trusted.load(paths) or trusted.first(seq, record_hash, recreated=seq > 0)
     trusted.make_folder(paths)
-    head.raised(last.seq, last.hash).save(paths)
+    head.raised(seq, record_hash).save(paths)

@@ -157,17 +157,32 @@ def put_back(store: Store, data: bytes, *, force: bool = False) -> Back:
         held = _held(store)
         _refuse_other(held, memory)
         if len(held) >= len(memory.entries):
+            _vouch(store, held)
             return Back(len(held), tuple(_place(folder, memory.files)), None)
         head = trusted.load(store.instance(THREADS))
         lost = _lost(head, memory, force=force) if head is not None else None
         seen = head.seq if head is not None and not lost else 0
         _refuse_strangers(store, memory.entries[seen:], data)
         aside = [*_place(folder, memory.files), *_place(folder, {LOG: memory.log})]
-        last = memory.entries[-1]
-        paths = store.instance(THREADS)
-        trusted.make_folder(paths)
-        trusted.first(last.seq, last.hash, recreated=False).save(paths)
-    return Back(last.seq, tuple(aside), lost)
+        _see(store, memory.entries[-1])
+    return Back(len(memory.entries), tuple(aside), lost)
+
+
+def _vouch(store: Store, held: list[Entry]) -> None:
+    """A trusted head that is missing, or was made anew, counts again if the newest savepoint has
+    nothing that the log here lacks.
+    """
+    if not log.unseen(store) or (found := newest(store)) is None:
+        return
+    last = found.memory.entries[-1]
+    if [one.hash for one in held[last.seq - 1 : last.seq]] == [last.hash]:
+        _see(store, held[-1])
+
+
+def _see(store: Store, last: Entry) -> None:
+    paths = store.instance(THREADS)
+    trusted.make_folder(paths)
+    trusted.first(last.seq, last.hash, recreated=False).save(paths)
 
 
 def _held(store: Store) -> list[Entry]:

@@ -240,6 +240,16 @@ def test_an_older_log_is_rolled_back(threads: Threads) -> None:
         log.read(threads.store)
 
 
+def test_a_head_made_anew_behind_a_line_says_so(threads: Threads) -> None:
+    thread = threads.open()
+    threads.owe(thread)
+    assert log.unseen(threads.store) == ""
+    Path(threads.store.instance(THREADS).trusted).unlink()
+    assert "is missing" in log.unseen(threads.store)
+    threads.owe(thread)
+    assert "was made anew" in log.unseen(threads.store)
+
+
 def test_another_log_of_the_same_length_is_tampered(threads: Threads) -> None:
     thread = threads.open()
     older = threads.file.read_bytes()

@@ -241,3 +241,37 @@ def test_an_altered_memory_is_refused(threads: Threads) -> None:
     head = trusted.load(threads.store.instance(THREADS))
     assert head is not None
     assert head.seq == 2
+
+
+def _rolled_back(file: Path, head: Path, kept: int) -> None:
+    """Put an older log in place, of so many lines, and remove what has seen the newer one."""
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:kept]))
+    head.unlink()
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_an_older_log_whose_head_was_removed_is_told_until_a_savepoint_was_asked(
+    cli: Scene, *, goes_on: bool
+) -> None:
+    """The next line wrote a head that counted, and the lines that were cut off were forgotten."""
+    file, head = owing(cli), Path(cli.paths.store.instance(THREADS).trusted)
+    _rolled_back(file, head, 2)
+    if goes_on:
+        cli.good("handoff", "item", "add", "again")
+    ran = cli("fsck", "--json")
+    assert ran.code == 21
+    (told,) = [one for one in ran.json["findings"] if str(head) in one["detail"]]
+    assert "handoff import" in told["hint"]
+    assert str(head) in cli("doctor").text
+    cli.good("resurrect", "--only", "memory", "-o", "back")
+    cli.good("handoff", "import", "back/memory/handoff")
+    assert cli("fsck").code == 0
+
+
+def test_an_older_log_that_lacks_what_a_savepoint_has_does_not_count_again(cli: Scene) -> None:
+    file, head = owing(cli), Path(cli.paths.store.instance(THREADS).trusted)
+    _rolled_back(file, head, 1)
+    cli.good("handoff", "item", "add", "another history")
+    cli.good("resurrect", "--only", "memory", "-o", "back")
+    assert "is another" in cli("handoff", "import", "back/memory/handoff").err
+    assert cli("fsck").code == 21
