@@ -73,7 +73,8 @@ def _bundle(folder: str) -> Bundle:
     paths = sorted(_paths(folder, "", lacking), key=lambda path: (_rank(path), path))
     files = {path: _content(os.path.join(folder, path)) for path in paths}
     more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    return Bundle(pack(files) if files else None, f"without {min(lacking)}{more}" if lacking else "")
+    left_out = f"without {min(lacking)}{more}" if lacking else ""
+    return Bundle(pack(files) if files else None, left_out)
 
 
 def pack(files: dict[str, bytes]) -> bytes:

@@ -30,7 +30,7 @@ def import_threads(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Put the threads of a savepoint back, where their log is damaged or lost."""
+    """Put the threads of a savepoint back: their log was lost."""
     at = place.find(project)
     data = read_bounded(os.path.abspath(file), limits.HANDOFF_MEMORY_BYTES)
     if data is None:

@@ -6,8 +6,6 @@ session that starts only reads, and imports nothing of what saves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint.core import record, spelling
 from savepoint.core.errors import SavepointError
 from savepoint.store import registry, sessions
@@ -15,6 +13,7 @@ from savepoint.store.layout import Home, session_key
 from savepoint.store.lines import line_at
 from succession import dynasty
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.save import Saved

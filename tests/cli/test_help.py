@@ -34,7 +34,7 @@ GROUPS = {
     },
     "handoff": {
         *("status", "needed", "ready", "verify", "gather", "create", "accept", "go", "thread"),
-        *("bind",),
+        *("bind", "import"),
     },
 }
 
