@@ -12,7 +12,7 @@ from savepoint.core.errors import KeyFileError, RolledBackError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, history, pushed, repository, restore, tip
 from savepoint.gitlayer.held import held
-from savepoint.store import durable, savepoints, trusted
+from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.theirs import Theirs
     from savepoint.store.agekeys import Identity
     from savepoint.store.layout import InstancePaths
+    from savepoint.store.trusted import TrustedHead
 
 # How the records of a remote stand to ours.
 SAME = "same"  # ours go at least as far
@@ -138,11 +139,20 @@ def move_ref(repo: Repository, paths: InstancePaths, commit: str) -> None:
     repository.sync(repo)
 
 
-def seen(paths: InstancePaths, last: Record) -> None:
-    """The trusted head knows a record that was taken over, or made for that. The caller holds the
-    store lock. Raises DiskError.
+def seen(paths: InstancePaths, last: Record) -> bool:
+    """The trusted head knows a record that was taken over, or made for that. Where the index lacks
+    what it names, it stays, as after a save: no fork is covered by what comes after it. The caller
+    holds the store lock. Raises DiskError.
     """
     head = trusted.load(paths)
+    if head is not None and not index.holds(paths, index.settle(paths), head.seq, head.record):
+        return False
+    raise_head(paths, head, last)
+    return True
+
+
+def raise_head(paths: InstancePaths, head: TrustedHead | None, last: Record) -> None:
+    """As `seen`, whatever the head names: the index holds a record that accepts its loss."""
     if head is None:
         head = trusted.first(0, last.hash, recreated=False)
         trusted.make_folder(paths)

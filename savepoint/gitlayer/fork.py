@@ -60,7 +60,7 @@ def take(
         parents = Parents(found.commit, ours)
         commit = joint.join(remote.repo, paths, whole, accepted, parents)
         adopt.move_ref(remote.repo, paths, commit)
-        adopt.seen(paths, record.parse(lines[-1]))
+        adopt.raise_head(paths, trusted.load(paths), record.parse(lines[-1]))
         pushed.forget(remote.repo, paths, found.commit)
     return accepted, problems
 

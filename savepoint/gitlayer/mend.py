@@ -190,8 +190,9 @@ class _Mender:
         with Lock(self._store.lock, self._repo.deadline):
             head = trusted.load(paths)
             last = index.settle(paths).last
-            if (head is None or head.recreated) and last is not None:
-                adopt.seen(paths, last)
+            if last is None or not (head is None or head.recreated):
+                return
+            if adopt.seen(paths, last):
                 what = "the trusted head is good again: the remote has nothing newer"
                 self.done.append(Mended(paths.slug, last.seq, what))
 

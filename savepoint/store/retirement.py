@@ -76,8 +76,8 @@ def _sign_off(paths: InstancePaths, name: str, seed: bytes, now: int) -> int:
         body={},
     )
     index.append(paths, tail, last.line)
-    if head is not None:
-        head.raised(last.seq, last.hash).save(paths)
+    if head is not None and (position.gap or index.holds(paths, tail, head.seq, head.record)):
+        head.raised(last.seq, last.hash).save(paths)  # over a fork it stays, as after a save
     return last.seq
 
 

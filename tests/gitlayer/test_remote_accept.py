@@ -10,6 +10,7 @@ import pytest
 
 from savepoint.core.errors import CommitError, RolledBackError
 from savepoint.gitlayer import accept, repository
+from savepoint.store import trusted, witness
 from tests.gitlayer.accepting import (
     accept_remote,
     adopt_remote,
@@ -36,6 +37,40 @@ def test_nothing_is_accepted_where_all_is_ours(it: Pushing) -> None:
     it.saved(1)
     assert accept_remote(it) == accept.NOTHING
     assert _accepted(it) == []
+
+
+def _forget_the_last(it: Pushing) -> None:
+    """Another record stands where the trusted head has seen the index's last one: a twin's."""
+    head = trusted.load(it.layer.paths)
+    assert head is not None
+    head._replace(record="ab" * 32).save(it.layer.paths)
+
+
+def _verdict(it: Pushing) -> str:
+    return str(witness.verify_local(it.layer.paths).verdict)
+
+
+def test_an_acceptance_on_a_forked_index_does_not_cover_the_fork(it: Pushing) -> None:
+    it.saved(3)
+    it.push()
+    it.bare.put(it.slug, it.layer.history()[1])
+    _forget_the_last(it)
+    assert _verdict(it) == "ROLLED_BACK"
+    assert accept_remote(it).record is not None
+    assert _verdict(it) == "ROLLED_BACK"
+
+
+def test_an_adoption_over_a_forked_index_does_not_cover_the_fork(
+    it: Pushing, tmp_path: Path
+) -> None:
+    it.saved(2)
+    it.push()
+    other = twin_of(it, tmp_path / "copy")
+    it.saved(2)
+    it.push()
+    _forget_the_last(other)
+    assert adopt_remote(other).records == 2
+    assert _verdict(other) == "ROLLED_BACK"
 
 
 # what the remote lost

@@ -138,7 +138,7 @@ def test_a_fork_without_the_signing_key_changes_nothing(it: Pushing, tmp_path: P
         "savepoint.store.durable.replace",
         "savepoint.gitlayer.joint.join",
         "savepoint.gitlayer.adopt.move_ref",
-        "savepoint.gitlayer.adopt.seen",
+        "savepoint.gitlayer.adopt.raise_head",
         "savepoint.gitlayer.pushed.forget",
     ],
 )

@@ -12,7 +12,7 @@ from savepoint.core import spelling
 from savepoint.core.spelling import Instance
 from savepoint.core.verdicts import Verdict
 from savepoint.save import save_consciousness_state
-from savepoint.store import birth, repair, trusted, witness
+from savepoint.store import birth, repair, retirement, trusted, witness
 from savepoint.store.layout import Home, InstancePaths
 
 
@@ -59,7 +59,9 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_save_on_a_forked_index_does_not_cover_the_fork(place: Place) -> None:
+@pytest.fixture
+def forked(place: Place) -> Place:
+    """The index has another record 3 than the trusted head has seen."""
     place.save()
     index = Path(place.paths.index_file)
     before = index.read_bytes()
@@ -71,9 +73,29 @@ def test_a_save_on_a_forked_index_does_not_cover_the_fork(place: Place) -> None:
     assert head is not None
     head.save(place.paths)
     assert place.verdict() is Verdict.ROLLED_BACK
-    assert place.save() == 4
-    assert place.verdict() is Verdict.ROLLED_BACK
-    repair.repair(place.paths.store, 1_800_000_001, time.monotonic() + 120)
+    return place
+
+
+def test_a_save_on_a_forked_index_does_not_cover_the_fork(forked: Place) -> None:
+    assert forked.save() == 4
+    assert forked.verdict() is Verdict.ROLLED_BACK
+    repair.repair(forked.paths.store, 1_800_000_001, time.monotonic() + 120)
+    assert forked.verdict() is Verdict.VERIFIED
+
+
+def test_a_retirement_on_a_forked_index_does_not_cover_the_fork(forked: Place) -> None:
+    seen = trusted.load(forked.paths)
+    retired = retirement.retire(forked.paths, 1_800_000_001)
+    assert (retired.seq, trusted.load(forked.paths)) == (4, seen)
+    assert forked.verdict() is Verdict.ROLLED_BACK
+
+
+def test_a_retirement_is_known_to_the_trusted_head(place: Place) -> None:
+    place.save()
+    assert retirement.retire(place.paths, 1_800_000_001).seq == 3
+    head = trusted.load(place.paths)
+    assert head is not None
+    assert head.seq == 3
     assert place.verdict() is Verdict.VERIFIED
 
 
