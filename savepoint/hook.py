@@ -52,8 +52,8 @@ TRIGGERS = {
 IGNORED = {"PostCompact", "SubagentStop"}
 
 
-def main() -> NoReturn:
-    """Serve one fire and exit with 0, whatever happens.
+def main(begun: bytes = b"") -> NoReturn:
+    """Serve one fire and exit with 0, whatever happens. begun: what was read of stdin already.
 
     At once: to take the interpreter down piece by piece would cost 4 ms, and nothing is buffered
     that an orderly exit would still write.
@@ -61,7 +61,7 @@ def main() -> NoReturn:
     try:
         event = sys.argv[1] if len(sys.argv) > 1 else ""
         if event not in IGNORED:
-            _fire(event)
+            _fire(event, begun)
     finally:
         _end_gits()
         os._exit(0)
@@ -74,14 +74,14 @@ def _end_gits() -> None:
         gitcmd.end_all()
 
 
-def _fire(event: str) -> None:
+def _fire(event: str, begun: bytes) -> None:
     signal.signal(signal.SIGALRM, _deadline_passed)
     signal.setitimer(signal.ITIMER_REAL, SECONDS.get(event, limits.SESSION_SECONDS))
     home = Home("")
     told = Payload()
     try:
         home = Home(surroundings.home(os.environ))
-        given = _read_stdin(event)
+        given = _read_stdin(event, begun)
         told = payload.parse(given)
         request = _request(event, told, home)
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
@@ -228,25 +228,25 @@ def _stillness(event: str, trigger: str) -> Stillness:
     return Stillness(watched_since, _STARTED + limits.STILL_WAIT_SECONDS)
 
 
-def _read_stdin(event: str) -> bytes:
+def _read_stdin(event: str, begun: bytes) -> bytes:
     """What the agent wrote, within bounds of bytes and time. It may never close the pipe: what is
     a whole object is not waited for any longer, and most of the event's time is left to save.
     """
     import select
 
-    data = b""
+    data = begun
     share = SECONDS.get(event, limits.SESSION_SECONDS) * limits.HOOK_PAYLOAD_SHARE
     end = time.monotonic() + min(limits.HOOK_PAYLOAD_SECONDS, share)
     try:
         while len(data) < limits.HOOK_PAYLOAD_BYTES and (left := end - time.monotonic()) > 0:
+            if data[-64:].rstrip().endswith(b"}") and payload.is_whole(data):
+                break
             if not select.select([0], [], [], left)[0]:
                 break
             chunk = os.read(0, 1 << 16)
             if not chunk:
                 break
             data += chunk
-            if chunk.rstrip().endswith(b"}") and payload.is_whole(data):
-                break
     except OSError:  # stdin is closed: an empty payload, whose session is then unknown
         return data
     return data

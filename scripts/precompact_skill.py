@@ -3,8 +3,9 @@
 
 precompact_skill.py [--instance 'NAME #N'] [--timestamp TIME] [--context-utilization PERCENT]
 
-Exit code 0: saved; 1: saved, but something after it failed; 2: not saved. With a hook's payload on
-stdin it is the hook: it prints nothing and exits 0. Any Python will do to start it.
+Exit code 0: saved; 1: saved; commit, push or anchor is pending, or something after the savepoint
+failed; 2: not saved. With a hook's payload on stdin it is the hook: it prints nothing and exits 0.
+Any Python will do to start it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import importlib.util
 import os
 import select
 import sys
-import tempfile
+import time
 
 _WAIT_SECONDS = 1.0  # for the first bytes of a payload
 _NOT_SAVED = 2
@@ -25,11 +26,6 @@ def _main() -> None:
         command = [_OWN_PYTHON, "-I", os.path.abspath(__file__), *sys.argv[1:]]
         os.execv(command[0], command)  # noqa: S606  # this program, with the Python that it needs
     payload = _payload()
-    if payload:
-        with tempfile.TemporaryFile() as file:  # the hook reads it as if it had been called itself
-            file.write(payload)
-            file.seek(0)
-            os.dup2(file.fileno(), 0)
     if importlib.util.find_spec("savepoint") is None:
         print("savepoint: error: this Python has no savepoint", file=sys.stderr)
         print("savepoint: hint: run scripts/setup", file=sys.stderr)
@@ -38,19 +34,27 @@ def _main() -> None:
         from savepoint import hook
 
         sys.argv[1:] = ["PreCompact"]
-        sys.exit(hook.main())
+        hook.main(payload)
     from savepoint.cli import precompact
 
     precompact.main()
 
 
 def _payload() -> bytes:
-    """What an agent has put on stdin, to its end; nothing where a person has called."""
+    """How that begins which an agent puts on stdin, and may never close; the hook reads the rest.
+    Nothing where a person has called.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    if not select.select([0], [], [], _WAIT_SECONDS)[0]:
-        return b""
-    return sys.stdin.buffer.read().strip()
+    data, end = b"", time.monotonic() + _WAIT_SECONDS
+    while not data.strip() and (left := end - time.monotonic()) > 0:
+        if not select.select([0], [], [], left)[0]:
+            break
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
+            break
+        data += chunk
+    return data if data.strip() else b""
 
 
 if __name__ == "__main__":

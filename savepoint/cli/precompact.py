@@ -1,7 +1,7 @@
 """The specification's own way in (scripts/precompact_skill.py): one savepoint, its exit codes.
 
 0  saved, and nothing that is configured is pending
-1  saved; commit, push or anchor is pending or failed
+1  saved; commit, push or anchor is pending, or something after the savepoint failed
 2  not saved
 """
 

@@ -168,6 +168,28 @@ def test_with_a_payload_it_is_the_hook(cli: Scene, tmp_path: Path, payload: str)
     assert len(saves) == (0 if payload.startswith("of") else 1)
 
 
+@pytest.mark.parametrize("payload", ["whole", "torn"])
+def test_an_agent_that_never_closes_stdin_is_not_waited_for(cli: Scene, payload: str) -> None:
+    """It was read to its end, before any alarm was set: a compaction waited for ever."""
+    told = {"session_id": SESSION, "transcript_path": str(cli.transcript), "cwd": str(cli.project)}
+    data = json.dumps(told).encode()
+    process = subprocess.Popen(
+        [sys.executable, str(_SKILL)],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    try:
+        process.stdin.write(data if payload == "whole" else data[:-1])
+        process.stdin.flush()
+        assert process.wait(timeout=50) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(cli.good("list", "--json").json["savepoints"]) == 1
+
+
 def test_the_script_without_its_environment(tmp_path: Path) -> None:
     """A checkout that was never set up: a person is told, an agent is not kept from compacting."""
     scripts = tmp_path / "scripts"
