@@ -23,7 +23,7 @@ from savepoint.core.errors import (
     RolledBackError,
 )
 from savepoint.core.named import NamedTuple
-from savepoint.store import config, keyring, trusted
+from savepoint.store import config, keyring, outbox_file, trusted
 
 if TYPE_CHECKING:
     from solders.instruction import Instruction
@@ -263,12 +263,23 @@ def _afford(desk: Desk, start: _Start, row: Submission) -> int:
     cost -= min(held, cost - costs.fee()) if start.prior is None else 0
     problem = _too_little(desk, start.lamports, cost)
     cap = desk.chosen.spend
-    if cap is not None and desk.queue.spent_since(now() - limits.SPEND_SECONDS) + cost > cap:
-        problem = f"{cost} lamports more would be above the cap of {cap} in 24 hours"
+    if cap is not None:
+        problem = _above(desk, cost, cap) or problem
     if problem:
         desk.put(row, queue.PAUSED_FUNDS, error=problem)
         raise FundsError(problem)
     return cost
+
+
+def _above(desk: Desk, cost: int, cap: int) -> str:
+    """Would that be more than the owner allowed? What a torn outbox knew counts too."""
+    begun = now() - limits.SPEND_SECONDS
+    torn = [path for path, moment in outbox_file.set_aside(desk.store) if moment >= begun]
+    if torn:
+        return f"{torn[-1]} was torn: what was spent in 24 hours is not known, and there is a cap"
+    if desk.queue.spent_since(begun) + cost > cap:
+        return f"{cost} lamports more would be above the cap of {cap} in 24 hours"
+    return ""
 
 
 def _too_little(desk: Desk, lamports: int, cost: int) -> str:

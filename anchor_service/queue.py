@@ -6,19 +6,12 @@ bytes again. Lost, it is rebuilt from the account (anchor_service/recovery.py).
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from contextlib import closing
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from savepoint.core import limits
-from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
-from savepoint.store import durable
+from savepoint.store import outbox_file
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from savepoint.store.layout import Store
 
 # A savepoint is QUEUED as long as nothing is signed for it that may still land; it may lack a row.
@@ -95,67 +88,34 @@ _PUT = (
 )
 
 
-class Queue:
-    """The table, open for the one worker that holds the store's worker lock."""
+_ROWS = f"SELECT {_NAMES} FROM submissions WHERE slug = ? ORDER BY rowid"  # noqa: S608  # as above
 
-    def __init__(self, store: Store) -> None:
-        self._path = store.outbox
 
-    def __enter__(self) -> Self:
-        try:
-            self._db = sqlite3.connect(self._path, timeout=limits.LOCK_WAIT_SECONDS)
-            os.chmod(self._path, durable.FILE_MODE)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")  # NORMAL loses commits in a power cut
-            self._db.executescript(_SCHEMA)
-        except sqlite3.Error as failure:
-            raise DiskError(f"{self._path}: {failure}") from failure
-        return self
+class Queue(outbox_file.Table):
+    """Open for the one worker that holds the store's worker lock. Raises BusyError, DiskError."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._db.close()
+    schema = _SCHEMA
 
     def put(self, row: Submission) -> Submission:
         """Write it, durable when this returns; the row of the same savepoint is replaced."""
-        try:
-            with self._db:
-                self._db.execute(_PUT, tuple(row))
-        except sqlite3.Error as failure:
-            raise DiskError(f"{self._path}: {failure}") from failure
+        self._write(_PUT, tuple(row))
         return row
 
     def rows(self, slug: str) -> list[Submission]:
         """All of an instance, in the order in which they were begun."""
-        try:
-            return _rows(self._db, slug)
-        except sqlite3.Error as failure:
-            raise DiskError(f"{self._path}: {failure}") from failure
+        return [Submission(*row) for row in self._read(_ROWS, (slug,))]
 
     def spent_since(self, moment: int) -> int:
         """Lamports of the whole store, with what is under way. moment: Unix seconds."""
         asked = "SELECT coalesce(sum(spent + planned), 0) FROM submissions WHERE changed >= ?"
-        return int(self._db.execute(asked, (moment,)).fetchone()[0])
+        return int(self._read(asked, (moment,))[0][0])
 
 
 def rows(store: Store, slug: str) -> list[Submission]:
-    """As a worker at work left them, for people who ask meanwhile; nothing where there is none."""
-    if not os.path.exists(store.outbox):
-        return []
-    try:
-        with closing(sqlite3.connect(f"file:{store.outbox}?mode=ro", uri=True, timeout=1)) as db:
-            return _rows(db, slug)
-    except sqlite3.Error:  # damaged, or without the table: nothing was anchored from here
-        return []
-
-
-def _rows(db: sqlite3.Connection, slug: str) -> list[Submission]:
-    asked = f"SELECT {_NAMES} FROM submissions WHERE slug = ? ORDER BY rowid"  # noqa: S608  # names of our own
-    return [Submission(*row) for row in db.execute(asked, (slug,))]
+    """As a worker at work left them, for people who ask meanwhile; nothing where nothing was ever
+    to be anchored. Raises BusyError, DiskError.
+    """
+    return [Submission(*row) for row in outbox_file.read(store, "submissions", _ROWS, (slug,))]
 
 
 def newest_verified(

@@ -89,14 +89,17 @@ def waiting(report: Report, ledger: str, reason: str) -> Report:
 
 def last_contact(paths: InstancePaths, ledger: str) -> str:
     """When an entry was last seen there, by what anchoring has noted."""
-    seen = [one.changed for one in _verified(paths, ledger)]
+    try:
+        seen = [one.changed for one in _verified(paths, ledger)]
+    except SavepointError as failure:
+        return f"what was seen there cannot be read: {failure.message}"
     if not seen:
         return "it was never seen to have anything"
     return f"it was last seen to have an entry {max(0, int(time.time()) - max(seen))} seconds ago"
 
 
 def was_anchored(paths: InstancePaths, ledger: str) -> bool:
-    """Was anything anchored there from this store?"""
+    """Was anything anchored there from this store? Raises BusyError, DiskError."""
     return bool(_verified(paths, ledger))
 
 

@@ -51,10 +51,7 @@ def verify(
     if choice is None:
         return witness.off(report, None, "not configured")
     if choice == EMBEDDED and not os.path.exists(paths.store.ledger_db):
-        reason = _missing(paths)
-        if reason == _AWAY:
-            return witness.off(report, choice, reason)
-        return witness.waiting(report, choice, reason)
+        return _without_ledger(report, paths)
     if wanted.offline and choice != EMBEDDED:
         shown = ledger_config.name_of(choice) or ""
         reason = f"{shown} was not asked: {witness.last_contact(paths, choice)}"
@@ -132,6 +129,19 @@ def tell(report: Report, remote: str | None) -> None:
     worth = next((one for one in found[0].findings if one.rule == "VERIFY-28"), None)
     if worth is not None and any(one.verdict is Verdict.VERIFIED for one in found):
         terminal.say(f"chain is {worth.detail}")
+
+
+def _without_ledger(report: Report, paths: InstancePaths) -> Report:
+    """The embedded ledger is not here: why, and whether it should be."""
+    from anchor_service import witness
+
+    try:
+        reason = _missing(paths)
+    except SavepointError as failure:
+        return witness.skipped(report, EMBEDDED, failure.message, failure.hint)
+    if reason == _AWAY:
+        return witness.off(report, EMBEDDED, reason)
+    return witness.waiting(report, EMBEDDED, reason)
 
 
 def _missing(paths: InstancePaths) -> str:

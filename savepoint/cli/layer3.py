@@ -49,7 +49,10 @@ def layer3(paths: InstancePaths, chosen: Config, seqs: Iterable[int]) -> dict[in
     if chosen.ledger is None:
         return dict.fromkeys(seqs, _OFF)
     ledger = ledger_config.name_of(chosen.ledger) or ""
-    rows = queue.rows(paths.store, paths.slug)
+    try:
+        rows = queue.rows(paths.store, paths.slug)
+    except SavepointError as failure:  # the savepoints can be told of all the same
+        return {seq: Layer3(QUEUED, f"anchor-{seq}", failure.message, ledger) for seq in seqs}
     last = queue.newest_verified(rows, chosen.ledger, chosen.program)
     row = queue.open_row(rows, chosen.ledger, chosen.program)
     attempt = _attempt(paths)

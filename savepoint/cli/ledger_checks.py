@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING
 from savepoint.cli import ledger_config, place, terminal
 from savepoint.cli.checks import Check, fail, good, tried, warn
 from savepoint.core.errors import SavepointError
+from savepoint.store import outbox_file
 from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
     from savepoint.cli.ledger import Asked
 
 _DEPLOY = "`savepoint ledger deploy`, or `savepoint config program ID` names one that is there"
+_ASIDE = "keep it elsewhere; where there is a cap, nothing is spent within a day while it is here"
 _ENTRIES = 10  # warned of when the payer has less than so many entries cost
 
 
 def run(at: place.Place) -> list[Check]:
     """All of them, for a folder that has a store. Asks the ledger, with a deadline."""
+    aside = _set_aside(at)
     if at.config.ledger is None:
-        return [good("ledger", "off: savepoints are not anchored")]
+        return [good("ledger", "off: savepoints are not anchored"), *aside]
     from savepoint.cli.ledger import Asked
 
-    found = [tried("anchor", lambda: _last(at))]
+    found = [tried("anchor", lambda: _last(at)), *aside]
     try:
         asked = Asked.of(at)
         name = ledger_config.name_of(at.config.ledger)
@@ -37,6 +40,14 @@ def run(at: place.Place) -> list[Check]:
         tried("program", lambda: _program(asked)),
         tried("payer", lambda: _payer(asked)),
         *found,
+    ]
+
+
+def _set_aside(at: place.Place) -> list[Check]:
+    """What was signed and paid stands in the outbox, also in one that was torn."""
+    return [
+        warn("outbox", f"{path} was torn, and set aside: it tells what was sent and paid", _ASIDE)
+        for path, _ in outbox_file.set_aside(at.store)
     ]
 
 

@@ -186,7 +186,7 @@ def _leftovers(seen: Survey, indexes: Mapping[str, Index], now: float) -> Iterat
         if ".torn-" in path:
             yield note(f"{path}: a torn end, set aside")
         if ".damaged-" in path:
-            yield note(f"{path}: a damaged config, set aside")
+            yield note(f"{path}: damaged, and set aside")
     if seen.temporaries:
         age = max(0, int(now - min(seen.temporaries)))
         yield note(f"{len(seen.temporaries)} temporary files, the oldest {age} seconds old")

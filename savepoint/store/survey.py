@@ -31,7 +31,8 @@ _FOLDERS = re.compile(
     rf"|dynasty(/{_BRANCH})?|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
-    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
+    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?"
+    rf"|outbox\.db\.damaged-{_HEX}{{16}}(-wal)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
     rf"|sessions/{_KEY}(\.guidance|\.context|\.alarm)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"
     rf"|handoff\.json|handoff/\.lock|handoff/log\.jsonl(\.torn-{_HEX}{{16}})?"

@@ -23,13 +23,15 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
     "savepoint/gitcmd.py": {"os.write": "to a pipe: what git reads on its standard input"},
     "savepoint/hook.py": {"os.write": "to stderr, where no log can be written"},
     "savepoint/work/start.py": {"os.O_WRONLY": "the null device, for a worker without a terminal"},
-    "savepoint/work/outbox.py": {
-        "sqlite3": "the attempts at jobs: SQLite makes its own files durable",
+    "savepoint/store/outbox_file.py": {
+        "sqlite3": "what is tried, signed and sent: SQLite makes its own files durable",
         "sqlite3.connect": "as sqlite3",
         "sqlite3.Connection": "as sqlite3",
-        "sqlite3.DatabaseError": "as sqlite3",
         "sqlite3.Error": "as sqlite3",
         "sqlite3.SQLITE_BUSY": "as sqlite3",
+        "sqlite3.SQLITE_LOCKED": "as sqlite3",
+        "sqlite3.SQLITE_CORRUPT": "as sqlite3",
+        "sqlite3.SQLITE_NOTADB": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
     },
     "savepoint/cli/statusline.py": {
@@ -45,13 +47,6 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
         "sqlite3.SQLITE_LOCKED": "as sqlite3",
         "sqlite3.SQLITE_CORRUPT": "as sqlite3",
         "sqlite3.SQLITE_NOTADB": "as sqlite3",
-        "os.chmod": "of the file that SQLite made",
-    },
-    "anchor_service/queue.py": {
-        "sqlite3": "what was signed and sent: SQLite makes its own files durable",
-        "sqlite3.connect": "as sqlite3",
-        "sqlite3.Connection": "as sqlite3",
-        "sqlite3.Error": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
     },
     "anchor_service/ledgers/embedded.py": {

@@ -10,6 +10,7 @@ from anchor_service import beginning, queue, targets
 from anchor_service.queue import Queue
 from savepoint.core import entry, limits, spelling
 from savepoint.core.errors import (
+    DiskError,
     FundsError,
     LedgerRefusedError,
     LedgerUnreachableError,
@@ -320,7 +321,8 @@ def test_who_asks_meanwhile_sees_what_is_committed(it: Anchoring) -> None:
     Path(it.store.outbox).write_bytes(b"no database")
     for ending in ("-wal", "-shm"):
         durable.remove(it.store.outbox + ending)
-    assert queue.rows(it.store, it.paths.slug) == []
+    with pytest.raises(DiskError, match="not a database"):  # "nothing was anchored", it said
+        queue.rows(it.store, it.paths.slug)
 
 
 def _place(it: Anchoring) -> entry.Place:
