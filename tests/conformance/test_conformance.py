@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.core import limits, record, snapshot
-from savepoint.store import trusted
+from savepoint.store import border, trusted
 from savepoint.store.layout import Home
 from tests.conformance import ledger_verifier, verifier
 from tests.conformance.vectors import Vector, load, members, opened
@@ -160,3 +160,9 @@ def test_document_describes_the_trusted_head(home: Path) -> None:
     assert verifier.fits("trusted", verifier.canonical(data[:-1], 2**22))
     assert verifier.fits("trusted", json.loads(data) | {"gaps": [{"first": 3, "last": 4}]})
     assert not verifier.fits("trusted", json.loads(data) | {"gaps": [{"last": 4, "first": 3}]})
+
+
+def test_document_describes_the_border() -> None:
+    data = border.to_bytes(7)
+    assert data.endswith(b"}\n")
+    assert verifier.fits("border", verifier.canonical(data[:-1], 2**22))
