@@ -20,7 +20,6 @@ from savepoint.core.errors import DiskError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
     from typing import Self
 
 FILE_MODE = 0o600
@@ -52,16 +51,13 @@ class NewFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-        if self._path:
-            remove_quietly(self._path)
+    def __exit__(self, *ended: object) -> None:
+        fd, self._fd = self._fd, -1  # once: the number may be another file's by the next call
+        path, self._path = self._path, ""
+        if fd >= 0:
+            os.close(fd)
+        if path:
+            remove_quietly(path)
 
     def write(self, data: bytes) -> None:
         """Append all of `data`. Raises DiskError."""
@@ -132,26 +128,27 @@ def replace_cache(path: str, data: bytes) -> None:
 def append(path: str, data: bytes, *, size: int) -> None:
     """Put `data` behind the first `size` bytes of a file, durable when this returns.
 
-    The caller holds the lock and knows the size. A write that fails is undone as far as the disk
-    allows; what stays of it is a torn tail (docs/format.md, section 4). A file of size 0 may be
-    absent; then its name is made durable as well.
+    The caller holds the lock and knows the size. A write or sync that fails is undone as far as the
+    disk allows (the next run builds on what it finds, and that may be clean pages that are lost);
+    what stays of it is a torn tail (docs/format.md, section 4). A file of size 0 may be absent; its
+    name is made durable before there are bytes, which say that it is.
     """
     with _failing(path):
         fd = os.open(path, _EXTEND | (os.O_CREAT if size == 0 else 0), FILE_MODE)
         try:
             if os.fstat(fd).st_size != size:
                 raise DiskError(f"{path}: changed while its lock was held")
+            if size == 0:
+                sync_directory(os.path.dirname(path))
             try:
                 _write_all(fd, data)
                 _check_length(fd, size + len(data))
+                _sync(fd)
             except OSError:
                 _truncate_quietly(fd, size)
                 raise
-            _sync(fd)
         finally:
             os.close(fd)
-    if size == 0:
-        sync_directory(os.path.dirname(path))
 
 
 def truncate(path: str, size: int) -> None:
@@ -201,17 +198,21 @@ def link(path: str, name: str) -> bool:
 
 
 def make_directories(path: str) -> None:
-    """`path` and the folders above it, each durable in its parent, private to the user."""
-    if os.path.isdir(path):
-        return
+    """`path` and the folders above it, each durable in its parent, private to the user. One that is
+    empty may be of a run that was killed before it synced the name: we put nothing in before that.
+    """
     parent = os.path.dirname(path)
-    make_directories(parent)
     with _failing(path):
-        try:
-            os.mkdir(path, DIRECTORY_MODE)
-        except FileExistsError:
-            if not os.path.isdir(path):
-                raise
+        if os.path.isdir(path):
+            if not os.access(parent, os.R_OK | os.W_OK) or os.listdir(path):  # not ours, or in use
+                return
+        else:
+            make_directories(parent)
+            try:
+                os.mkdir(path, DIRECTORY_MODE)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise
     sync_directory(parent)
 
 
@@ -373,7 +374,7 @@ class Folder:
                 except FileExistsError:
                     return False
                 os.unlink(temporary, dir_fd=self._fd)
-            _sync(self._fd)
+            _sync_names(self._fd)
         return True
 
     def publish(self, temporary: bytes, name: bytes) -> None:
@@ -383,7 +384,7 @@ class Folder:
         self.sync_below(temporary)
         with _failing(self._named(name)):
             os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
-            _sync(self._fd)
+            _sync_names(self._fd)
 
     def sync_below(self, name: bytes) -> None:
         """A folder in it with all that is in it is durable, but for its name."""
@@ -391,7 +392,7 @@ class Folder:
             for _, _, names, fd in os.fwalk(name, topdown=False, dir_fd=self._fd):
                 for one in names:
                     _sync_at(fd, one)
-                _sync(fd)
+                _sync_names(fd)
 
     def _named(self, name: bytes) -> str:
         return os.path.join(self.path, os.fsdecode(name))
@@ -411,16 +412,22 @@ def _sync_at(folder: int, name: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """The names in a directory are durable. File systems that cannot sync one say EINVAL."""
+    """The names in a directory are durable."""
     with _failing(path):
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _sync(fd)
-        except OSError as failure:
-            if failure.errno != errno.EINVAL:
-                raise
+            _sync_names(fd)
         finally:
             os.close(fd)
+
+
+def _sync_names(folder: int) -> None:
+    """File systems that cannot sync a directory say EINVAL."""
+    try:
+        _sync(folder)
+    except OSError as failure:
+        if failure.errno != errno.EINVAL:
+            raise
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -481,11 +488,6 @@ class _failing:  # noqa: N801  # reads as a clause: with _failing(path)
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         if isinstance(value, OSError):
             raise DiskError.of(value, self._path) from value
