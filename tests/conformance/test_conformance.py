@@ -13,7 +13,7 @@ import pytest
 from savepoint.core import limits, record, snapshot
 from savepoint.store import border, trusted
 from savepoint.store.layout import Home
-from tests.conformance import ledger_verifier, verifier
+from tests.conformance import documents_verifier, ledger_verifier, verifier
 from tests.conformance.vectors import Vector, load, members, opened
 
 if TYPE_CHECKING:
@@ -96,7 +96,26 @@ def test_proof(vector: Vector) -> None:
     assert ledger_verifier.proof(vector.data) == vector.expect
 
 
-@pytest.mark.parametrize(("module", "most"), [(verifier, 150), (ledger_verifier, 200)])
+@each("bootstrap.json")
+def test_bootstrap(vector: Vector) -> None:
+    given = (vector.data, vector.more["birth"].encode())
+    assert verifier.outcome(documents_verifier.bootstrap, *given) == vector.expect
+
+
+@each("trusted.json")
+def test_trusted(vector: Vector) -> None:
+    assert verifier.outcome(documents_verifier.trusted, vector.data) == vector.expect
+
+
+@pytest.mark.parametrize("one", members("trusted.json", "verdicts"), ids=lambda one: one["name"])
+def test_what_a_trusted_head_says(one: dict[str, Any]) -> None:
+    found = documents_verifier.verdict(one["head"].encode(), one["index"].encode())
+    assert found == one["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("module", "most"), [(verifier, 150), (ledger_verifier, 200), (documents_verifier, 80)]
+)
 def test_verifier_is_small_and_shares_no_code(module: ModuleType, most: int) -> None:
     source = Path(str(module.__file__)).read_text(encoding="utf-8")
     assert len(source.splitlines()) <= most

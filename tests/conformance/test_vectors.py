@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.core import (
+    bootstrap_document,
     chain,
     entry,
     keys,
@@ -19,17 +20,23 @@ from savepoint.core import (
     spelling,
     strict_json,
     verify_chain,
+    verify_index,
     verify_proof,
     verify_stored,
 )
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.segments import Segment
 from savepoint.core.verdicts import Verdict, worst
+from savepoint.store import trusted
+from savepoint.store.layout import Home
 from tests.conformance.vectors import FOLDER, Vector, load, members, opened
 from tests.vectors import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from savepoint.store.trusted import TrustedHead
 
 
 def each(name: str) -> pytest.MarkDecorator:
@@ -62,7 +69,7 @@ def test_files_are_what_the_script_makes() -> None:
 
 
 def test_every_outcome_has_vectors() -> None:
-    for name in ("record.json", "index.json", "snapshot.json", "proof.json"):
+    for name in ("record.json", "index.json", "snapshot.json", "proof.json", "bootstrap.json"):
         assert {"ok", "tampered", "unsupported"} <= {one.expect for one in load(name)}
         names = [one.name for one in load(name)]
         assert len(names) == len(set(names))
@@ -243,3 +250,40 @@ def test_proof(vector: Vector) -> None:
         words = {Verdict.VERIFIED: "ok", Verdict.UNVERIFIABLE: "unchecked"}
         found = words.get(verdict, str(verdict).lower())
     assert found == vector.expect
+
+
+@each("bootstrap.json")
+def test_bootstrap(vector: Vector) -> None:
+    def check() -> None:
+        found = bootstrap_document.parse(vector.data)
+        birth = record.parse(vector.more["birth"].encode())
+        _hold(not bootstrap_document.fault(found, birth))
+
+    assert outcome(check) == vector.expect
+
+
+def _load(home: Path, data: bytes) -> TrustedHead:
+    """As every command reads it: what is malformed counts as missing."""
+    paths = Home(str(home)).store("00" * 8).instance("gabriel-215-01234567")
+    trusted.make_folder(paths)
+    with open(paths.trusted, "wb") as file:
+        file.write(data)
+    found = trusted.load(paths)
+    if found is None:
+        raise MalformedError("it counts as missing")
+    return found
+
+
+@each("trusted.json")
+def test_trusted(vector: Vector, home: Path) -> None:
+    assert outcome(lambda: _load(home, vector.data)) == vector.expect
+
+
+@pytest.mark.parametrize("one", members("trusted.json", "verdicts"), ids=lambda one: one["name"])
+def test_what_a_trusted_head_says(one: dict[str, Any], home: Path) -> None:
+    data = one["index"].encode()
+    birth = record.parse(data.partition(b"\n")[0])
+    slug = spelling.Instance.parse(birth.instance).slug(birth.signer)
+    names = verify_index.Names(slug, "index", "trusted")
+    read = verify_index.Index(data, _load(home, one["head"].encode()), names)
+    assert worst(found.verdict for found in read.findings()) == one["verdict"]

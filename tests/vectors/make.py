@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.vectors import (
+    bootstrap_vectors,
     document_vectors,
     handoff_vectors,
     index_vectors,
@@ -19,6 +20,7 @@ from tests.vectors import (
     record_vectors,
     signature_vectors,
     snapshot_vectors,
+    trusted_vectors,
 )
 from tests.vectors.builders import compacted
 
@@ -51,6 +53,13 @@ def files() -> dict[str, bytes]:
         },
         "receipt.json": {
             "vectors": compacted(handoff_vectors.receipts(), "good", b',"signature":"'),
+        },
+        "bootstrap.json": {
+            "vectors": compacted(bootstrap_vectors.vectors(), "good", b',"signature":"'),
+        },
+        "trusted.json": {
+            "vectors": trusted_vectors.heads(),
+            "verdicts": trusted_vectors.verdicts(),
         },
         "proof.json": {"vectors": compacted(proof_vectors.vectors(), "whole", b"\n\n\n")},
     }
