@@ -10,6 +10,7 @@ import typer
 
 from savepoint.cli import chain, options, place, terminal
 from savepoint.core import limits
+from savepoint.core.errors import MalformedError
 
 if TYPE_CHECKING:
     from savepoint.core.errors import SavepointError
@@ -71,7 +72,9 @@ def fsck(
         told: dict[str, Json] = {"exit_code": code, "repaired": repaired, "problems": problems}
         terminal.document({**found.to_json(), **told})
     else:
-        _print(found, outcome.done, outcome.problems)
+        copied = git.commits > 0 or _has_remote(store)
+        hint = _way_out(found, repaired=repair, copied=copied)
+        _print(found, outcome.done, outcome.problems, hint)
     raise typer.Exit(code)
 
 
@@ -114,7 +117,34 @@ def _push(store: Store) -> None:
             start.start(store, around)
 
 
-def _print(found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointError, ...]) -> None:
+def _way_out(found: Checked, *, repaired: bool, copied: bool) -> str:
+    """The hint; of damage: what brings it back, and what to do where nothing here does. copied: git
+    has a commit of the store, or the remote may have one.
+    """
+    code, known = MalformedError.exit_code, found.hint
+    open_ones = [one for one in found.items if one.exit_code == code and not one.hint]
+    if known not in ("", MalformedError.default_hint) or not open_ones:
+        return known
+    if copied and not repaired:
+        return "`savepoint fsck --repair` brings back from git what git has"
+    lost = "git does not have it" if copied else "it was not committed to git"
+    rest = "`savepoint verify --all` says which savepoints are whole"
+    return f"{lost}: put these files back from a copy of your own; {rest}"
+
+
+def _has_remote(store: Store) -> bool:
+    from savepoint.core.errors import SavepointError
+    from savepoint.store import config
+
+    try:
+        return config.load(store).remote is not None
+    except SavepointError:  # a damaged config is listed
+        return False
+
+
+def _print(
+    found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointError, ...], hint: str
+) -> None:
     for one in done:
         record = "" if one.seq is None else f" (record {one.seq})"
         terminal.say(f"repaired  {one.slug + ': ' if one.slug else ''}{one.what}{record}")
@@ -130,5 +160,5 @@ def _print(found: Checked, done: tuple[Mended, ...], problems: tuple[SavepointEr
     counts = ", ".join(f"{name} {count}" for name, count in found.counts.items())
     verdict = _VERDICTS.get(found.exit_code, "DAMAGED")
     terminal.say(f"{verdict} in store {found.store.id}: {counts}")
-    if found.hint:
-        terminal.advise(found.hint)
+    if hint:
+        terminal.advise(hint)

@@ -43,6 +43,8 @@ _ONLY_ONLINE = (
     "whether the cluster is a known public one",
 )
 _NAMES = (EMBEDDED, "localnet", "devnet", "testnet", "mainnet-beta")
+_MARKS = (b'"account_data":', b'"birth":', b'"genesis":')  # of a proof, and of little else
+_AGAIN = "it is not as it was made: ask for the file again"
 _NOT_ASKED = "not asked: --online asks it"
 _AWAY = "an embedded ledger stays on the machine that made the proof, which is not this one"
 _NAME_IT = "verify it there, or name the ledger that it is of with --ledger"
@@ -116,7 +118,7 @@ def verify_file(
     """
     if ledger and not online:
         raise UsageError("--ledger goes with --online")
-    given = proofs.parse(_read(file, limits.PROOF_BYTES))
+    given = _parse(file)
     bytes_of = _read(snapshot, limits.SNAPSHOT_BYTES) if snapshot else None
     found = verify_proof.offline(given, bytes_of)
     witness = _asked(given, found, ledger, project) if online else Witness((), off=_NOT_ASKED)
@@ -218,7 +220,21 @@ def _print(checked: CheckedSavepoint, report: Report, told: dict[str, Json]) -> 
     if not any(one.rule == "VERIFY-5" for one in checked.witnesses["proof"].findings):
         terminal.note("no --snapshot was given: what the snapshot holds was not compared")
     if report.hint:
-        terminal.advise(report.hint)
+        terminal.advise(_AGAIN if report.exit_code == MalformedError.exit_code else report.hint)
+
+
+def _parse(path: str) -> Proof:
+    """The proof of a file that a person names. A damaged one is evidence of something; a file that
+    never was one is not. Raises UsageError, MalformedError, UnsupportedFormatError, DiskError.
+    """
+    data = _read(path, limits.PROOF_BYTES)
+    try:
+        return proofs.parse(data)
+    except MalformedError as failure:
+        if not any(mark in data for mark in _MARKS):
+            hint = "name the file as `proof export` made it"
+            raise UsageError(f"{path} is no proof: {failure.message}", hint=hint) from None
+        raise MalformedError(failure.message, hint=_AGAIN) from failure
 
 
 def _read(path: str, limit: int) -> bytes:

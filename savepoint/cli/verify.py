@@ -168,6 +168,9 @@ def _print(shown: _Shown) -> None:
     rest = [one for one in (*report.chain.findings, *report.git.findings) if one not in told]
     _print_findings([one for one in rest if one.result != "pass" or not report.savepoints])
     count = terminal.counted(len(report.savepoints), "savepoint")
+    so = sum(one.verdict is report.verdict for one in report.savepoints)
+    if 0 < so < len(report.savepoints):
+        count = f"{so} of {count}"
     colour = _COLOURS.get(report.verdict, "red")
     terminal.say(f"{report.verdict}: {count} of {shown.title}", colour)
     chain.tell(report, shown.remote)

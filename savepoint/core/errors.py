@@ -145,7 +145,9 @@ class MalformedError(SavepointError):
     """Bytes that our format does not allow: a second spelling, a wrong type, a broken structure."""
 
     exit_code = 20
-    default_hint = "`savepoint fsck` lists everything that is damaged"
+    default_hint = (
+        "`savepoint fsck --repair` brings back from git what is damaged; without, it lists it"
+    )
 
 
 class TamperedError(MalformedError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _UNSUPPORTED_EXIT = 23
 REPAIR = "run `savepoint fsck --repair`"
 _HINTS = {
     3: "run `savepoint sync`",
-    20: "`savepoint fsck` lists everything that is damaged",
+    20: MalformedError.default_hint,
     21: "make readable what the findings name, then verify again",
     22: REPAIR,
     23: "upgrade savepoint",

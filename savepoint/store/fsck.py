@@ -7,6 +7,7 @@ of core, the layout, and bounded reading. A test holds it to that.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from savepoint.core import spelling, verdicts, verify_index, verify_stored
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint.core.strict_json import Json
-    from savepoint.core.verdicts import CheckedSavepoint, Lack, Report
+    from savepoint.core.verdicts import CheckedSavepoint, Finding, Lack, Report
     from savepoint.core.verify_index import Seen
     from savepoint.store.contents import Progress
     from savepoint.store.layout import Store
@@ -109,9 +110,32 @@ def _judged(slug: str, report: Report) -> list[Item]:
         own = [one for one in local if one.rule not in verify_index.INDEX_RULES]
         worst = verdicts.worst(one.verdict for one in own)  # what follows from it is no news
         faults = [one for one in own if one.result != "pass" and one.verdict is worst]
-        found += [one for one in faults if not one.behind]
-    items = list(dict.fromkeys(map(judged, found)))
+        found += _causes([one for one in faults if not one.behind])
+    items = [_counted(judged(one), times) for one, times in Counter(found).items()]
     return [*items, note(_told(slug, behind))] if behind else items
+
+
+def _causes(faults: list[Finding]) -> list[Finding]:
+    """Without what follows from a pack that is not whole: its frames, and what lies in them."""
+    packs = {one.detail.partition(" ")[0] for one in faults if one.rule == "VERIFY-7"}
+    return [
+        one
+        for one in faults
+        if one.rule != "VERIFY-8" or not packs or _names_another(one.detail, packs)
+    ]
+
+
+def _names_another(detail: str, packs: set[str]) -> bool:
+    """Is it of a frame in none of these packs?"""
+    return detail.startswith("objects/") and detail.partition(",")[0] not in packs
+
+
+def _counted(item: Item, savepoints: int) -> Item:
+    """A pack with how many savepoints need it."""
+    if item.rule != "VERIFY-7":
+        return item
+    count = spelling.counted(savepoints, "savepoint")
+    return item._replace(detail=f"{item.detail}; needed by {count}")
 
 
 def _is_behind(one: CheckedSavepoint) -> bool:
