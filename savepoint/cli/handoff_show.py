@@ -150,7 +150,8 @@ def _changes(at: place.Place, own: Thread) -> list[trigger.Change]:
     if "guidance" not in document:
         raise UnverifiableError(
             f"what the session of {own.id} started with is in no savepoint",
-            hint="the SessionStart hook keeps it: `savepoint install`; then `savepoint create`",
+            hint="the hook keeps it as a session starts (`savepoint install claude-code`): it is "
+            "known of the next session on, and not of this one",
         )
     config_dir = surroundings.config_dir(os.environ)
     loaded = savepoints.listed(at.store, document, ("loaded_files",))

@@ -68,7 +68,8 @@ def reasons(store: Store, key: str) -> list[Reason]:
     """Why a session is not idle; also where nobody can know."""
     found = kept(store, key)
     if found is None:
-        why = f"no Stop of session {key} has told what runs (`savepoint install` sets the hook)"
+        hook = "`savepoint install claude-code` sets the hook"
+        why = f"no Stop of session {key} has told what runs ({hook})"
         return [Reason("not known", why)]
     tasks, crons = found
     return [

@@ -275,6 +275,8 @@ def test_a_session_whose_start_nobody_saw_cannot_be_judged(life: Life) -> None:
     life.json("thread", "another", "--session", OTHER_SESSION)
     ran = life("needed", "--thread", "2", "--json")
     assert (ran.code, ran.json["error"]["name"]) == (21, "unverifiable")
+    assert "`savepoint install claude-code`" in ran.json["error"]["hint"]
+    assert "not of this one" in ran.json["error"]["hint"]
 
 
 def test_a_tampered_savepoint_is_not_built_on(life: Life) -> None:
