@@ -37,19 +37,23 @@ _PAUSE = 2  # seconds that the agent has not written for: else a hook waits for 
 
 # A busy machine may need more than the second or two that an agent gives to some of its events.
 _PATIENT = (
-    "from savepoint.core import limits;"
     "limits.SESSION_SECONDS = limits.SESSION_END_SECONDS = limits.PRECOMPACT_SECONDS;"
     # Who waits for more than the payload is noticed.
-    "limits.HOOK_PAYLOAD_SECONDS = limits.HOOK_PAYLOAD_SHARE = 60.0;"
-    "from savepoint.hook import main; main()"
+    "limits.HOOK_PAYLOAD_SECONDS = limits.HOOK_PAYLOAD_SHARE = 60.0"
 )
 
 
-def hook(event: str, *, hurried: bool = False) -> list[str]:
-    """The command of an agent's hook. hurried: with the deadline that the event really has."""
-    if hurried or event in {"PreCompact", ""}:
+def limited(change: str, module: str, *arguments: str) -> list[str]:
+    """A program of ours with other limits. change: statements; module: whose `main` it is."""
+    code = f"from savepoint.core import limits; {change}; from {module} import main; main()"
+    return [sys.executable, "-I", "-c", code, *arguments]
+
+
+def hook(event: str) -> list[str]:
+    """The command of an agent's hook."""
+    if event in {"PreCompact", ""}:
         return [*HOOK, event]
-    return [sys.executable, "-I", "-c", _PATIENT, event]
+    return limited(_PATIENT, "savepoint.hook", event)
 
 
 def session_id(number: int) -> str:
@@ -176,11 +180,10 @@ class Scene(NamedTuple):
         wrap: Sequence[str] = (),
         payload: bytes | None = None,
         env: Mapping[str, str] | None = None,
-        hurried: bool = False,
     ) -> Fired:
-        """Run the hook as the agent does, below `wrap`, and wait for it; hurried: as for `hook`."""
+        """Run the hook as the agent does, below `wrap`, and wait for it."""
         data = self.payload(session, event) if payload is None else payload
-        command = [*wrap, *hook(event, hurried=hurried)]
+        command = [*wrap, *hook(event)]
         return run(command, self.project, env or self.environment(), data)
 
     def start(self, session: int = 1, event: str = "PreCompact") -> subprocess.Popen[bytes]:

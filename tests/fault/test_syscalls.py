@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SEED = 20261130
 SHARE = 10
 SHARDS = 16
+_MISSED = 2  # of a shard, twice: among the last calls, which are fewer in some runs
 
 # Every read and write of the process does half of what it is asked for, as POSIX allows.
 _SHORT_CALLS = """
@@ -40,9 +41,11 @@ def test_a_tenth_of_all_faults(tmp_path: Path, strace: str, shard: int) -> None:
     swept = Sweep.prepare(tmp_path)
     some = sweep.chosen(sweep.cases(swept.calls()), SHARE, SEED)[shard::SHARDS]
     outcomes = [swept.run(case) for case in some]
+    outcomes += [swept.run(one.case) for one in outcomes if not one.reached]
     assert [problem for one in outcomes for problem in one.problems] == []
-    missed = [str(one.case) for one in outcomes if not one.reached]
-    assert len(missed) <= len(some) // 3, "counts of syscalls vary a little from run to run"
+    reached = {str(one.case) for one in outcomes if one.reached}
+    missed = [str(case) for case in some if str(case) not in reached]
+    assert len(missed) <= _MISSED, "counts of syscalls vary a little from run to run"
 
 
 def test_an_init_that_failed_is_finished_by_the_next(tmp_path: Path, strace: str) -> None:
