@@ -60,9 +60,7 @@ def create(
         session_id=session,
         even_if_unchanged=True,
     )
-    begun = time.monotonic()
-    saved = save_now(asked)
-    git = layer_2(saved, begun)
+    saved, git = save_now(asked)
     chain = layer_3(saved, at)
     with told(saved, at):
         if as_json:
@@ -76,14 +74,20 @@ def create(
         raise typer.Exit(_FAILED)
 
 
-def save_now(asked: Request) -> Saved:
-    """Save, and show on a terminal that it goes on. Raises SavepointError."""
+def save_now(asked: Request) -> tuple[Saved, Layer2]:
+    """Save, and what became of it in git: a worker is started for what is owed, and the push waited
+    for as long as a save may take. Shows on a terminal that it goes on. Raises SavepointError.
+    """
     from savepoint.save import save_consciousness_state
 
+    begun = time.monotonic()
     with terminal.busy("saving"):
         saved = save_consciousness_state(asked)
     assert saved is not None  # noqa: S101  # a person asked, so there is always one
-    return saved
+    with terminal.busy("pushing"):
+        told = follow.follow(saved, place.around(), begun, wait=True)
+        status, error = told or layer2.status_of(saved.paths, saved.record.seq, place.around())
+    return saved, Layer2(status, saved.commit, error)
 
 
 @contextmanager
@@ -120,15 +124,8 @@ def finish_pending(asked: Request) -> None:
         terminal.note(f"an earlier save is still pending: {failure.message}")
         return
     for one in finished:
+        follow.behind(one, asked)
         terminal.note(f"savepoint {one.record.seq} finishes what an earlier fire left pending")
-
-
-def layer_2(saved: Saved, begun: float) -> Layer2:
-    """What became of the savepoint in git, its push waited for as long as a save may take."""
-    with terminal.busy("pushing"):
-        told = follow.follow(saved, place.around(), begun, wait=True)
-        status, error = told or layer2.status_of(saved.paths, saved.record.seq, place.around())
-    return Layer2(status, saved.commit, error)
 
 
 def layer_3(saved: Saved, at: place.Place) -> Layer3:

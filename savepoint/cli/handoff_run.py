@@ -244,11 +244,9 @@ def _save(at: place.Place, own: Thread) -> tuple[InstancePaths, Record]:
     asked = place.request(at, "handoff")._replace(
         session_id=own.session or "", even_if_unchanged=True
     )
-    begun = time.monotonic()
-    saved = saving.save_now(asked)
+    saved, _ = saving.save_now(asked)
     for warning in saved.warnings:
         terminal.note(warning)
-    saving.layer_2(saved, begun)
     return saved.paths, saved.record
 
 

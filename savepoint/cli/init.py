@@ -31,6 +31,7 @@ from savepoint.store import (
 )
 from savepoint.store.files import read_bounded
 from savepoint.store.locks import Lock
+from savepoint.work import follow
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
@@ -241,6 +242,8 @@ def _catch_up(at: place.Place) -> tuple[list[Json], int]:
         )
         try:
             saved = save_consciousness_state(asked)
+            if saved is not None:
+                follow.behind(saved, asked)
         except SavepointError as failure:
             terminal.note(f"session {fire.session_id} is not caught up: {failure.message}")
             continue

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Annotated, NoReturn
 
 import typer
@@ -73,9 +72,7 @@ def precompact(
         asked = asked._replace(now=_seconds(timestamp))
     if utilization:
         asked = asked._replace(utilization=_percent(utilization))
-    begun = time.monotonic()
-    saved = create.save_now(asked)
-    git = create.layer_2(saved, begun)
+    saved, git = create.save_now(asked)
     chain = create.layer_3(saved, at)
     with create.told(saved, at):
         create.print_layers(saved, git, chain)

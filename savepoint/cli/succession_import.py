@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import dynasty, options, place, terminal
+from savepoint.cli import dynasty, options, terminal
 from savepoint.core.errors import MalformedError, UsageError
 from savepoint.store.files import read_bounded
 
@@ -41,8 +41,10 @@ def import_(
     file = next(filter(os.path.isfile, below), "")
     if file:
         _put_back(where, file, force=force, as_json=as_json)
+    elif os.path.isdir(path):
+        _take(where, os.path.realpath(path), as_json=as_json)
     else:
-        _take(where, place.folder(path), as_json=as_json)
+        raise UsageError(f"{path} is no folder, and no dynasty", hint=_HINT)
 
 
 def _put_back(where: Here, path: str, *, force: bool, as_json: bool) -> None:

@@ -25,7 +25,7 @@ _FROM = f"Draw observations from this savepoint: {options.SELECTORS}"
 
 def run(
     dry: Annotated[
-        bool, typer.Option("--dry-run", help="Show every move and why; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be; change nothing.")
     ] = False,
     source: Annotated[
         str, typer.Option("--from", metavar="SELECTOR", help=_FROM, show_default="one made now")
@@ -62,7 +62,7 @@ def _cover(at: place.Place) -> Covering | None:
     from succession.dynasty.observe import Covering
 
     try:
-        saved = create.save_now(place.request(at, "manual")._replace(even_if_unchanged=True))
+        saved, _ = create.save_now(place.request(at, "manual")._replace(even_if_unchanged=True))
     except TranscriptError as failure:
         terminal.note(f"no savepoint covers what was before: {failure.message}")
         return None
@@ -124,11 +124,12 @@ def _document(ran: Ran, made: Covering | None, *, dry: bool) -> Json:
 def _print(ran: Ran, *, dry: bool) -> None:
     told = ran.succession
     if dry:
-        for one in told.moves:
-            terminal.say(f"{one.source} → {one.target}: {one.entry.title} ({one.why})")
+        terminal.say("DRY RUN: nothing is changed")
+    for one in told.moves:
+        terminal.say(f"{one.source} → {one.target}: {one.entry.title} ({one.why})")
+    if not told.moves:
+        terminal.say("No entry moves: Day has nothing to pass on")
     for line in told.report.rstrip("\n").split("\n"):
         terminal.say(line)
     for note in told.notes:
         terminal.note(note)
-    if dry:
-        terminal.note("nothing was changed")

@@ -102,7 +102,7 @@ def save(session: Session) -> Swept:
             asked._replace(session_id=session.id, transcript=session.path)
         )
         if saved is not None:
-            follow.follow(saved, place.around(), 0.0, wait=False)
+            follow.behind(saved, asked)
     except SavepointError as failure:
         return Swept(session, None, failure.message)
     return Swept(session, saved.record.seq if saved else None, "")

@@ -61,9 +61,13 @@ def _covering(store: Store, request: Request, saved: Saved | None) -> Covering |
     is new since.
     """
     from savepoint import save
+    from savepoint.work import follow
     from succession.dynasty.observe import Covering
 
-    saved = saved or save.save_consciousness_state(request._replace(trigger="succession"))
+    if saved is None:
+        saved = save.save_consciousness_state(request._replace(trigger="succession"))
+        if saved is not None:
+            follow.behind(saved, request)
     if saved is not None:
         return Covering.of(saved.paths, saved.record)
     last = sessions.load(store, session_key(request.session_id))

@@ -105,8 +105,10 @@ def _save(store: Store, fire: Fire, request: Request) -> tuple[Saved | None, str
     saved = _saved(store, key, fire, request, found) if found.trigger else None
     if fire.event != "UserPromptSubmit" and pending.keys(store):  # its user waits
         from savepoint import save
+        from savepoint.work import follow
 
-        save.finish_pending(request)
+        for one in save.finish_pending(request):
+            follow.behind(one, request)
     return saved, found.why or _NOTHING
 
 

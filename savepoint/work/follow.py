@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits
 from savepoint.store import config, sessions
 from savepoint.work import start
+from savepoint.work.jobs import Surroundings
 
 if TYPE_CHECKING:
+    from savepoint.capture.request import Request
     from savepoint.save import Saved
-    from savepoint.work.jobs import Surroundings
+
+
+def behind(saved: Saved, request: Request) -> None:
+    """As `follow`, of a savepoint that nobody waits for. Raises MalformedError, DiskError."""
+    follow(saved, Surroundings(request.environment, request.config_dir), 0.0, wait=False)
 
 
 def follow(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
-from savepoint.store import registry
+from savepoint.store import config, registry
 from tests.cli.scene import Ran, Scene, program
 
 if TYPE_CHECKING:
@@ -163,11 +163,45 @@ def test_run_is_covered_by_a_savepoint(cli: Scene, says: Callable[..., Ran]) -> 
     assert cli.good("fsck").code == 0
 
 
+def test_a_worker_is_started_for_what_covers_a_succession(
+    cli: Scene, says: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stayed QUEUED_FOR_PUSH until the next `create`."""
+    store = cli.paths.store
+    chosen = config.load(store)._replace(remote=str(tmp_path / "remote.git"), push_wait=0)
+    chosen.save(store)
+    started: list[str] = []
+    monkeypatch.setattr("savepoint.work.start.start", lambda one, _: started.append(one.id))
+    _decide(says)
+    assert started == []
+    says("run")
+    assert started == [store.id]
+
+
+def test_a_run_shows_what_it_moved(says: Callable[..., Ran]) -> None:
+    """The banner alone was shown; where each entry went only with --dry-run."""
+    assert "No entry moves" in says("run").text, "by hand it always proceeds"
+    _decide(says)
+    ran = says("run")
+    assert "Day → Layer 1: Chose tabs (score 0)" in ran.text
+    assert "DRY RUN" not in ran.text
+    assert says("status", "--json").json["ruler"] == "Claude 3"
+
+
+def test_an_import_of_nothing_names_what_can_be_imported(cli: Scene) -> None:
+    """The hint led to -C, which names the project."""
+    ran = cli("succession", "import", "nodir")
+    assert ran.code == 2
+    assert "nodir is no folder" in ran.err
+    assert "-C" not in ran.err
+
+
 def test_dry_run_shows_every_move_and_changes_nothing(says: Callable[..., Ran]) -> None:
     _decide(says)
     says("record", "observation", "--title", "Seen", "--what", "x")
     before = says("day").out, says("status", "--json").out
     ran = says("run", "--dry-run")
+    assert ran.text.startswith("DRY RUN: nothing is changed\n")
     assert "Day → Layer 1: Chose tabs (score 0)" in ran.text
     assert "Day → lineage: Seen (an observation without a reference)" in ran.text
     assert (says("day").out, says("status", "--json").out) == before
