@@ -8,7 +8,6 @@ it names; without it, git is asked, and the index compared with what was committ
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, schema
@@ -16,8 +15,8 @@ from savepoint.core.errors import CommitError, MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.gitlayer import message, repository, tree
-from savepoint.store import durable, index
-from savepoint.store.files import open_regular, read_bounded
+from savepoint.store import durable, index, lines
+from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
@@ -107,7 +106,7 @@ def base(repo: Repository, paths: InstancePaths) -> tuple[Base, bytes]:
     cached = _cached(repo, paths.slug, commit)
     if cached is None:
         return compared(repo, paths, at_commit(repo, commit))
-    data = _from(paths, cached.offset)
+    data = lines.bytes_from(paths, cached.offset)
     if hashlib.sha256(data[: cached.size]).hexdigest() != cached.sha256:
         return compared(repo, paths, cached.cursor)
     chunk = OpenChunk(cached.offset, data[: cached.size])
@@ -163,19 +162,6 @@ def _end_of(data: bytes, cursor: Cursor) -> int:
     raise CommitError(
         f"the index lacks record {cursor.seq}, which git has", hint="run `savepoint fsck --repair`"
     )
-
-
-def _from(paths: InstancePaths, offset: int) -> bytes:
-    """The index from `offset` on; nothing where it is shorter."""
-    try:
-        fd = open_regular(paths.index_file)
-    except (OSError, SavepointError):
-        return b""
-    try:
-        size = os.fstat(fd).st_size
-        return os.pread(fd, max(0, min(size - offset, index.INDEX_BYTES)), offset)
-    finally:
-        os.close(fd)
 
 
 class _Cached(NamedTuple):

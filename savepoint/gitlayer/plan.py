@@ -82,10 +82,10 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
         if one.kind == "save":
             try:
                 content = _content(paths, one, newest)
+                size += _weight(paths.store, content)
             except MalformedError as failure:
                 skipped.append((one.seq, failure.message))
                 continue
-            size += _weight(paths.store, content)
         steps.append(Step(one, content, closed, chunk))
         closed, done = {}, number
     else:
@@ -183,6 +183,16 @@ def _check_pack(store: Store, name: str) -> None:
 
 
 def _weight(store: Store, content: Content) -> int:
-    """Bytes that a commit may hold in memory or on the wire."""
-    sizes = [os.stat(store.pack(name)).st_size for name in content.packs]
+    """Bytes that a commit may hold in memory or on the wire. Raises TamperedError, DiskError."""
+    sizes = [_size(store.pack(name)) for name in content.packs]
     return sum(sizes) + 8 * len(content.snapshot.data)  # parsed, a document takes that much
+
+
+def _size(pack: str) -> int:
+    """A pack can go missing at any moment, also between its save and the commit."""
+    try:
+        return os.stat(pack).st_size
+    except FileNotFoundError:
+        raise TamperedError(f"pack {pack} is missing") from None
+    except OSError as failure:
+        raise DiskError.of(failure, pack) from failure

@@ -148,11 +148,16 @@ def check_version(repo: Repository) -> tuple[int, ...]:
 
 
 def program(repo: Repository) -> list[Json]:
-    """Which git this is: path, device, inode, size and mtime_ns; nothing where there is none."""
+    """Which git this is: path, device, inode, size and mtime_ns; nothing where there is none.
+    Raises DiskError.
+    """
     path = gitcmd.find_git(repo.env)
     if path is None:
         return []
-    seen = os.stat(path)
+    try:
+        seen = os.stat(path)
+    except OSError as failure:  # it is being replaced just now
+        raise DiskError.of(failure, path) from failure
     return [path, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns]
 
 

@@ -18,13 +18,18 @@ def line_at(paths: InstancePaths, offset: int) -> bytes:
 
     Raises DiskError: what cannot be read just now is not what is not there.
     """
-    return _read(paths.index_file, offset, limits.RECORD_BYTES + 1).partition(b"\n")[0]
+    return _read(paths, offset, limits.RECORD_BYTES + 1).partition(b"\n")[0]
 
 
 def lines_from(paths: InstancePaths, offset: int) -> tuple[bytes, bytes]:
     """The line that starts at `offset`, without its LF, and all that follows. Raises DiskError."""
-    line, _, later = _read(paths.index_file, offset, limits.INDEX_BYTES).partition(b"\n")
+    line, _, later = bytes_from(paths, offset).partition(b"\n")
     return line, later
+
+
+def bytes_from(paths: InstancePaths, offset: int) -> bytes:
+    """The index from `offset` on; empty where it is shorter. Raises DiskError."""
+    return _read(paths, offset, limits.INDEX_BYTES)
 
 
 def session_member(key: str) -> bytes:
@@ -32,7 +37,8 @@ def session_member(key: str) -> bytes:
     return b'"session_id":"' + key.encode() + b'"'
 
 
-def _read(path: str, offset: int, limit: int) -> bytes:
+def _read(paths: InstancePaths, offset: int, limit: int) -> bytes:
+    path = paths.index_file
     try:
         fd = open_regular(path)
     except (FileNotFoundError, MalformedError):
