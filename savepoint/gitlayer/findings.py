@@ -9,6 +9,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import check
 from savepoint.gitlayer.witness import identities_of
 from savepoint.store import items, trusted
+from savepoint.store.files import names_in
 from savepoint.store.layout import SET_ASIDE
 
 if TYPE_CHECKING:
@@ -63,4 +64,4 @@ def _missing(every: list[InstancePaths]) -> list[Item]:
 
 def _set_aside(store: Store) -> list[str]:
     name = os.path.basename(store.repository) + SET_ASIDE
-    return sorted(one for one in os.listdir(store.path) if one.startswith(name))
+    return [one for one in names_in(store.path) if one.startswith(name)]

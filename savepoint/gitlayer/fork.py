@@ -18,7 +18,7 @@ from savepoint.gitlayer import adopt, cursor, joint, pushed
 from savepoint.gitlayer.adopt import Relation
 from savepoint.gitlayer.joint import Parents
 from savepoint.store import durable, index, keyring, savepoints, trusted
-from savepoint.store.files import read_bounded
+from savepoint.store.files import names_in, read_bounded
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _rewrite(
 
 
 def _session_locks(paths: InstancePaths) -> list[str]:
-    names = sorted(os.listdir(paths.store.sessions))
-    return [os.path.join(paths.store.sessions, name) for name in names if name.endswith(".lock")]
+    locks = [name for name in names_in(paths.store.sessions) if name.endswith(".lock")]
+    return [os.path.join(paths.store.sessions, name) for name in locks]
 
 
 def _keep(paths: InstancePaths, data: bytes) -> None:

@@ -40,6 +40,7 @@ from savepoint.store import (
     trusted,
     witness,
 )
+from savepoint.store.files import names_in
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -285,5 +286,5 @@ def _slugs(repo: Repository, store: Store, tips: Mapping[str, str]) -> list[str]
         os.path.dirname(store.instance("x").path),
         os.path.join(repo.path, repository.BRANCHES),
     )
-    names = {name for one in folders if os.path.isdir(one) for name in os.listdir(one)}
+    names = {name for one in folders if os.path.isdir(one) for name in names_in(one)}
     return sorted({name for name in names if "." not in name} | of_keys(store, tips))

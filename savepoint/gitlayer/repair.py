@@ -11,6 +11,7 @@ from savepoint.gitlayer import cursor, message, repository, tree
 from savepoint.gitlayer.cursor import Cursor
 from savepoint.gitlayer.repository import BrokenRefError
 from savepoint.store import durable, savepoints
+from savepoint.store.files import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +49,7 @@ def rebuild_ref(repo: Repository, paths: InstancePaths) -> Cursor | None:
 def remote_tips(repo: Repository, slug: str) -> list[str]:
     """What the remotes' branches of an instance were when last seen."""
     folder = os.path.join(repo.path, "refs/remotes")
-    remotes = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    refs = [f"refs/remotes/{name}/savepoints/{slug}" for name in remotes]
+    refs = [f"refs/remotes/{name}/savepoints/{slug}" for name in names_in(folder)]
     return [commit for ref in refs if (commit := _readable_ref(repo, ref))]
 
 

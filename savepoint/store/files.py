@@ -31,6 +31,16 @@ def read_bounded(path: str, limit: int) -> bytes | None:
         os.close(fd)
 
 
+def names_in(folder: str) -> list[str]:
+    """What is in one of our folders, sorted; nothing where there is none. Raises DiskError."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as failure:
+        raise DiskError.of(failure, folder) from failure
+
+
 def open_regular(path: str) -> int:
     """A descriptor of a regular file; a FIFO does not block, a link is not followed.
 

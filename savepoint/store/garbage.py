@@ -17,7 +17,7 @@ from savepoint.core.errors import DiskError, SavepointError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable, pending, savepoints
 from savepoint.store.acknowledge import Draft
-from savepoint.store.files import read_bounded
+from savepoint.store.files import names_in, read_bounded
 from savepoint.store.layout import INDEX_FILE, SET_ASIDE
 from savepoint.store.locks import Lock
 from savepoint.store.packs import read_segment
@@ -94,14 +94,14 @@ def sweep(home: Home, now: float) -> None:
 
 def _stores_begun(home: str) -> Iterator[tuple[Orphan, float]]:
     """Folders of `savepoint bootstrap`, which it fills beside the others."""
-    for name in _names(home):
+    for name in names_in(home):
         path = os.path.join(home, name)
         if name.startswith(durable.TEMPORARY_PREFIX) and os.path.isdir(path):
             yield _folder("temporary file", path)
 
 
 def _sessions(store: Store) -> list[str]:
-    locks = [name for name in os.listdir(store.sessions) if name.endswith(".lock")]
+    locks = [name for name in names_in(store.sessions) if name.endswith(".lock")]
     return sorted({*(name.removesuffix(".lock") for name in locks), *pending.keys(store)})
 
 
@@ -133,7 +133,7 @@ def _named(store: Store) -> tuple[set[str], set[str]]:
 def _set_aside(paths: InstancePaths) -> Iterator[Record]:
     """Savepoints of indexes that were kept beside the one that took their place."""
     folders = (os.path.dirname(paths.index_file), paths.forks)
-    for path in (os.path.join(one, name) for one in folders for name in _names(one)):
+    for path in (os.path.join(one, name) for one in folders for name in names_in(one)):
         if path == paths.index_file or not os.path.basename(path).startswith(_INDEX):
             continue
         for line in (read_bounded(path, limits.INDEX_BYTES) or b"").split(b"\n"):
@@ -195,13 +195,6 @@ def _orphan(what: str, path: str) -> Iterator[tuple[Orphan, float]]:
     except FileNotFoundError:  # it has gone by itself
         return
     yield Orphan(what, path, seen.st_size), seen.st_mtime
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
 
 
 def _raise(failure: OSError) -> None:

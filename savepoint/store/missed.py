@@ -10,7 +10,7 @@ from savepoint.core.errors import DiskError, MalformedError, NoStoreError, Savep
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import parse
 from savepoint.store import begin, index, journal, registry, sessions
-from savepoint.store.files import open_regular
+from savepoint.store.files import open_regular, read_at
 from savepoint.store.layout import session_key
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _end_of(path: str) -> bytes:
         raise DiskError.of(failure, path) from failure
     try:
         start = max(0, os.fstat(fd).st_size - limits.HOOK_LOG_BYTES)
-        return os.pread(fd, limits.HOOK_LOG_BYTES, start)
+        return read_at(fd, limits.HOOK_LOG_BYTES, start)
     except OSError as failure:
         raise DiskError.of(failure, path) from failure
     finally:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DiskError
 from savepoint.store import durable
+from savepoint.store.files import names_in
 from savepoint.store.layout import SET_ASIDE
 
 if TYPE_CHECKING:
@@ -91,11 +92,7 @@ def set_aside(store: Store) -> list[tuple[str, int]]:
     DiskError.
     """
     aside = re.compile(re.escape(os.path.basename(store.outbox) + SET_ASIDE) + "([0-9a-f]{16})")
-    try:
-        names = sorted(os.listdir(store.path))
-    except OSError as failure:
-        raise DiskError.of(failure, store.path) from failure
-    found = ((name, aside.fullmatch(name)) for name in names)
+    found = ((name, aside.fullmatch(name)) for name in names_in(store.path))
     return [(os.path.join(store.path, name), int(one[1], 16)) for name, one in found if one]
 
 

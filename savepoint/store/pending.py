@@ -14,7 +14,7 @@ from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import dump, parse
 from savepoint.store import durable
-from savepoint.store.files import read_bounded
+from savepoint.store.files import names_in, read_bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def load(store: Store, key: str) -> Note | None:
 
 
 def keys(store: Store) -> list[str]:
-    """The sessions that have a note."""
-    names = _names(store)
-    return sorted(name.removesuffix(".json") for name in names if name.endswith(".json"))
+    """The sessions that have a note. Raises DiskError."""
+    listed = names_in(store.pending)
+    return [name.removesuffix(".json") for name in listed if name.endswith(".json")]
 
 
 def stage(store: Store, key: str, now: int, data: bytes) -> None:
@@ -82,27 +82,19 @@ def _draft(store: Store, key: str, now: int) -> str:
 
 
 def drafts(store: Store, key: str) -> list[str]:
-    """Paths of the drafts of a session, oldest first."""
-    found = [name for name in _names(store) if name.endswith(_DRAFT) and name.startswith(key + ".")]
-    return [os.path.join(store.pending, name) for name in sorted(found)]
+    """Paths of the drafts of a session, oldest first. Raises DiskError."""
+    return [one for one in every_draft(store) if os.path.basename(one).startswith(key + ".")]
 
 
 def every_draft(store: Store) -> list[str]:
-    """Paths of the drafts of all sessions."""
-    found = [name for name in _names(store) if name.endswith(_DRAFT)]
-    return [os.path.join(store.pending, name) for name in sorted(found)]
+    """Paths of the drafts of all sessions. Raises DiskError."""
+    found = [name for name in names_in(store.pending) if name.endswith(_DRAFT)]
+    return [os.path.join(store.pending, name) for name in found]
 
 
 def clear(store: Store, key: str) -> None:
     """The session owes nothing any more."""
     durable.remove(store.pending_note(key))
-
-
-def _names(store: Store) -> list[str]:
-    try:
-        return os.listdir(store.pending)
-    except FileNotFoundError:
-        return []
 
 
 _DRAFT = ".draft"

@@ -160,8 +160,10 @@ def _cached(home: Home) -> dict[str, str] | None:
 def _folders(home: Home) -> list[Store]:
     try:
         return [home.store(name) for name in sorted(os.listdir(home.stores))]
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):  # doctor names what stands for the home
         return []
+    except OSError as failure:
+        raise DiskError.of(failure, home.stores) from failure
 
 
 def _is_there(path: str) -> bool:

@@ -6,7 +6,6 @@ only the records that are missing, and a trusted head that is.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from savepoint.core.errors import DiskError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verify_index import Index
 from savepoint.store import examine, index, journal, keyring, trusted
+from savepoint.store.files import names_in
 from savepoint.store.index import Position, Tail
 from savepoint.store.locks import Lock
 
@@ -41,18 +41,8 @@ def repair(store: Store, now: int, deadline: float) -> list[Repaired]:
     An index that is broken is left as it is. Raises BusyError, DiskError, KeyFileError.
     """
     with Lock(store.lock, deadline):
-        return [one for paths in _instances(store) for one in _repair(paths, now)]
-
-
-def _instances(store: Store) -> list[InstancePaths]:
-    folder = os.path.join(store.path, "instances")
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-    except OSError as failure:
-        raise DiskError.of(failure, folder) from failure
-    return [store.instance(name) for name in names]
+        every = map(store.instance, names_in(store.instances))
+        return [one for paths in every for one in _repair(paths, now)]
 
 
 def _repair(paths: InstancePaths, now: int) -> list[Repaired]:

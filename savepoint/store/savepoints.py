@@ -19,7 +19,7 @@ from savepoint.core.errors import (
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
 from savepoint.store import index
-from savepoint.store.files import read_bounded
+from savepoint.store.files import names_in, read_bounded
 from savepoint.store.packs import read_segment
 
 if TYPE_CHECKING:
@@ -145,12 +145,9 @@ def content(store: Store, file: StoredFile) -> Iterator[bytes]:
 
 
 def instances(store: Store) -> list[InstancePaths]:
-    """All instances of a store, by slug."""
-    try:
-        names = sorted(os.listdir(store.instances))
-    except FileNotFoundError:
-        return []
-    found = [store.instance(name) for name in names if not name.startswith(".")]
+    """All instances of a store, by slug. Raises DiskError."""
+    listed = names_in(store.instances)
+    found = [store.instance(name) for name in listed if not name.startswith(".")]
     return [one for one in found if os.path.isfile(one.index_file)]
 
 

@@ -17,7 +17,7 @@ from savepoint.core.patterns import late
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import durable
-from savepoint.store.files import open_regular, read_at, read_bounded
+from savepoint.store.files import names_in, open_regular, read_at, read_bounded
 from savepoint.store.lines import lines_from, session_member
 
 TYPE_CHECKING = False
@@ -152,12 +152,11 @@ def holding(store: Store, stamp: Stamp) -> Session | None:
 
 
 def unaudited(store: Store) -> list[str]:
-    """The sessions whose last savepoint took the beginning of its transcript on trust."""
-    try:
-        names = sorted(name for name in os.listdir(store.sessions) if name.count(".") == 1)
-    except FileNotFoundError:
-        return []
-    keys = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    """The sessions whose last savepoint took the beginning of its transcript on trust. Raises
+    DiskError.
+    """
+    caches = [name for name in names_in(store.sessions) if name.count(".") == 1]
+    keys = [name.removesuffix(".json") for name in caches if name.endswith(".json")]
     return [key for key in keys if is_unaudited(store, key)]
 
 

@@ -19,6 +19,7 @@ from savepoint.core.errors import BoundaryError, HandoffError, MalformedError
 from savepoint.core.handoff_log import Draft
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
+from savepoint.store.files import names_in
 from succession.handoff import boundary, document, log, titles
 from succession.handoff.document import Passing
 from succession.handoff.ledger import AWAITED, LEFT, SETTLED
@@ -127,7 +128,7 @@ def _write(held: Log, author: Author, passing: Passing) -> tuple[str, Receipt]:
     page = document.text(passing)
     parent = os.path.join(log.folder_of(held.store), passing.thread.id)
     durable.make_directories(parent)
-    taken = {int(name) for name in os.listdir(parent) if name.isdigit()}
+    taken = {int(name) for name in names_in(parent) if name.isdigit()}
     number = max(taken, default=0) + 1
     folder = os.path.join(parent, str(number))
     try:
