@@ -10,7 +10,8 @@ from savepoint.capture import transcript
 from savepoint.core import limits, record
 from savepoint.core.errors import MalformedError, TranscriptError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.store import index, rebuild, sessions
+from savepoint.store import index, rebuild, registry, sessions
+from savepoint.store.layout import Home
 from savepoint.store.lines import line_at
 from savepoint.store.sessions import Session, Stamp
 
@@ -58,11 +59,8 @@ def resolve(request: Request, adapter: Adapter) -> Request:
     if request.session_id and not is_chosen and not _is_of(path, request.session_id, adapter):
         path = adapter.transcript_path(request.config_dir, request.cwd, request.session_id) or path
     if not path and not request.session_id and by_hand:
-        found = (
-            adapter.newest_session(request.config_dir, one)
-            for one in (request.cwd, request.project)
-        )
-        path = next(filter(None, found), "")
+        store = registry.find(Home(request.home), request.project)
+        path = newest(store, request.config_dir, (request.cwd, request.project), adapter) or ""
     if not path and by_hand:
         what = request.session_id or f"of {request.project}"
         raise TranscriptError(
@@ -72,6 +70,34 @@ def resolve(request: Request, adapter: Adapter) -> Request:
     return request._replace(
         transcript=path, session_id=request.session_id or _session_of(path, adapter)
     )
+
+
+def newest(store: Store, config_dir: str, folders: tuple[str, ...], adapter: Adapter) -> str | None:
+    """The transcript of the project written last, of the first of its folders that has one. A
+    conversation that was only looked out of a savepoint is nobody's work until somebody goes on in
+    it. Raises DiskError.
+    """
+    for folder in folders:
+        for path in adapter.newest_first(config_dir, folder):
+            if not _is_looked_out(store, path):
+                return path
+    return None
+
+
+def _is_looked_out(store: Store, path: str) -> bool:
+    """Was it put there by `resurrect --only conversation`, and not written to since? Then what is
+    known of its session is what the resurrection noted, after it wrote the file.
+    """
+    key = os.path.basename(path).removesuffix(".jsonl")
+    last = sessions.load(store, key)
+    if last is None or last.transcript is not None:
+        return False
+    try:
+        if os.stat(path).st_mtime_ns > os.stat(store.session(key)).st_mtime_ns:
+            return False
+        return record.parse(line_at(store.instance(last.instance), last.offset)).kind == "save"
+    except (OSError, MalformedError, UnsupportedFormatError):
+        return False
 
 
 def _is_of(path: str, session_id: str, adapter: Adapter) -> bool:

@@ -16,6 +16,7 @@ import typer
 from savepoint import gitcmd
 from savepoint.capture import surroundings
 from savepoint.capture.agents import claude
+from savepoint.capture.session import newest
 from savepoint.cli import options, place
 from savepoint.core import limits
 from savepoint.core.errors import (
@@ -217,11 +218,8 @@ def current_session(at: place.Place) -> str | None:
     if told:
         return told
     config_dir = surroundings.config_dir(os.environ)
-    for folder in (at.folder, at.project):
-        path = claude.newest_session(config_dir, folder)
-        if path:
-            return os.path.basename(path).removesuffix(".jsonl")
-    return None
+    path = newest(at.store, config_dir, (at.folder, at.project), claude)
+    return os.path.basename(path).removesuffix(".jsonl") if path else None
 
 
 def known_drivers(at: place.Place) -> Mapping[str, Driver]:

@@ -173,14 +173,14 @@ def test_never_another_session(config: Path, project: Path) -> None:
 
 
 def test_newest_session(config: Path, project: Path) -> None:
-    assert claude.newest_session(str(config), str(project)) is None
+    assert next(claude.newest_first(str(config), str(project)), None) is None
     folder = folder_of(config, project)
     write(folder / f"{OTHER}.jsonl", message(project), mtime=10)
     newest = write(folder / f"{ID}.jsonl", message(project), mtime=20)
     write(folder / "agent-ab48057.jsonl", message(project), mtime=30)
     write(folder / f"{OTHER[:-1]}6.jsonl", json.dumps({"type": "mode"}), mtime=40)
     (folder / f"{OTHER[:-1]}7.jsonl").symlink_to(folder / f"{OTHER}.jsonl")
-    assert claude.newest_session(str(config), str(project)) == newest
+    assert next(claude.newest_first(str(config), str(project)), None) == newest
 
 
 def test_a_neighbour_with_the_same_folder_name_is_not_taken(config: Path, tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_a_neighbour_with_the_same_folder_name_is_not_taken(config: Path, tmp_pa
     assert folder == folder_of(config, theirs)
     ours = write(folder / f"{ID}.jsonl", message(mine), mtime=10)
     write(folder / f"{OTHER}.jsonl", message(theirs), mtime=20)
-    assert claude.newest_session(str(config), str(mine)) == ours
+    assert next(claude.newest_first(str(config), str(mine)), None) == ours
 
 
 def test_a_session_forked_from_elsewhere_belongs_to_its_folder(config: Path, project: Path) -> None:
     forked = write(folder_of(config, project) / f"{ID}.jsonl", message("/somewhere/else"))
-    assert claude.newest_session(str(config), str(project)) == forked
+    assert next(claude.newest_first(str(config), str(project)), None) == forked
 
 
 def test_long_paths_are_found_by_their_beginning(config: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_long_paths_are_found_by_their_beginning(config: Path, tmp_path: Path) -
     write(config / "projects" / f"{name}-abc12" / f"{OTHER}.jsonl", message(sibling), mtime=20)
     mine = write(config / "projects" / f"{name}-zzz99" / f"{ID}.jsonl", message(project), mtime=10)
     write(config / "projects" / name / f"{OTHER}.jsonl", message(project), mtime=30)
-    assert claude.newest_session(str(config), str(project)) == mine
+    assert next(claude.newest_first(str(config), str(project)), None) == mine
     assert claude.transcript_path(str(config), str(project), ID) == mine
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from savepoint.cli import shapes
 from savepoint.core import limits
-from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
+from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program, record
 
 _SPECIFICATION = {
     "timestamp",
@@ -268,3 +269,15 @@ def test_full_disk_is_40(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.code == 40
     assert ran.json["error"]["name"] == "disk"
     assert cli.good("fsck").code == 0
+
+
+def test_a_conversation_that_was_only_looked_out_is_not_the_newest_session(cli: Scene) -> None:
+    """`create` saved the copy, into the instance that it was looked out of."""
+    cli.created()
+    looked_out = cli.good("resurrect", "2", "--only", "conversation", "--json").json["session"]
+    assert cli.created()["session_id"] == SESSION
+    with Path(looked_out["file"]).open("ab") as file:  # somebody goes on in it
+        file.write(record(cli.project, looked_out["id"], {"content": "on"}))
+    later = time.time() + 2
+    os.utime(looked_out["file"], (later, later))
+    assert cli.created()["session_id"] == looked_out["id"]

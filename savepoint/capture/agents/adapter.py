@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from savepoint.capture.agents import Companions, FileNote, ReadNote, Span, Tokens, Window
     from savepoint.core.strict_json import Json
@@ -92,8 +92,8 @@ class Adapter(Protocol):
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str | None:
         """The transcript of that session id, wherever the agent keeps it; never another's."""
 
-    def newest_session(self, config_dir: str, project_dir: str) -> str | None:
-        """The transcript of the project written last."""
+    def newest_first(self, config_dir: str, project_dir: str) -> Iterator[str]:
+        """The transcripts of the project, the one written last first."""
 
     def own_folders(self, config_dir: str, transcript: str) -> tuple[str, ...]:
         """Real paths of the agent's folders, other than projects, whose files may be stored."""

@@ -10,7 +10,7 @@ import re
 from savepoint.capture.agents import ReadNote, Tokens
 from savepoint.capture.agents.claude_places import (
     companions,
-    newest_session,
+    newest_first,
     own_folders,
     transcript_path,
 )
@@ -32,7 +32,7 @@ __all__ = [
     "companions",
     "environment_percent",
     "environment_window",
-    "newest_session",
+    "newest_first",
     "own_folders",
     "read_note",
     "session_id",

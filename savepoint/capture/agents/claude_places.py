@@ -57,10 +57,11 @@ def transcript_path(config_dir: str, cwd: str, session_id: str) -> str | None:
     return max(sizes, key=lambda p: (_has_messages(p), os.path.dirname(p) in near, sizes[p]))
 
 
-def newest_session(config_dir: str, project_dir: str) -> str | None:
-    """The transcript written last among the sessions that were started in `project_dir`."""
-    newest_first = sorted(written(config_dir, project_dir), reverse=True)
-    return next((path for _, path in newest_first if is_session_of(path, project_dir)), None)
+def newest_first(config_dir: str, project_dir: str) -> Iterator[str]:
+    """The transcripts of the sessions that were started in `project_dir`, newest first."""
+    for _, path in sorted(written(config_dir, project_dir), reverse=True):
+        if is_session_of(path, project_dir):
+            yield path
 
 
 def written(config_dir: str, project_dir: str) -> list[tuple[int, str]]:
