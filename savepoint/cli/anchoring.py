@@ -41,10 +41,10 @@ def all_kinds(progress: Progress = lambda _done, _total: None, *, look: bool = F
 
 def told(store: Store, done: Done, around: Surroundings) -> None:
     """A line about one attempt. What became of an entry, submission has written already."""
-    if done.job.kind != NAME:
+    if done.job.kind != NAME or done.job.seq is None:
         log.told(store, done, around)
         return
-    if done.failure is None or done.job.seq is None:
+    if done.failure is None:
         return
     with suppress(SavepointError):
         word = "QUEUED_FOR_BLOCKCHAIN" if done.failure.retry else "BLOCKCHAIN_FAILED"

@@ -18,7 +18,7 @@ from savepoint.cli import anchoring
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.store.layout import Home
-from savepoint.work import worker
+from savepoint.work import log, worker
 from savepoint.work.jobs import Surroundings
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def main() -> int:
             tell=lambda done: anchoring.told(store, done, around),
         )
     except SavepointError as failure:
+        log.ended(store, failure)
         return failure.exit_code
     finally:
         gitcmd.end_all()

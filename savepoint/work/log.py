@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import SavepointError
-from savepoint.store import config, journal
+from savepoint.store import config, journal, savepoints
 from savepoint.work import layer2
 
 if TYPE_CHECKING:
@@ -30,6 +30,22 @@ def told(store: Store, done: Done, around: Surroundings) -> None:
                 event = layer2.COMMITTED  # which was the news, whatever follows
             journal.became(paths, now, job.seq, event, failure.message if failure else "")
             return
-        paths = store.instance(config.load(store).instance)
         said = failure.message if failure else "done"
-        journal.continuity(paths, now, f"worker: {job.kind} {job.key}: {said}")
+        what = f"{job.kind} {job.key}" if job.key else f"what is owed of {job.kind}"
+        _say(store, now, f"worker: {what}: {said}")
+
+
+def ended(store: Store, failure: SavepointError) -> None:
+    """A line about a worker that could not go on; its exit code is told to nobody."""
+    with suppress(SavepointError):
+        _say(store, int(time.time()), f"worker: ended: {failure.message}")
+
+
+def _say(store: Store, now: int, text: str) -> None:
+    """In the log of the store's instance, or of each where a damaged config does not name it."""
+    try:
+        found = [store.instance(config.load(store).instance)]
+    except SavepointError:
+        found = savepoints.instances(store)
+    for paths in found:
+        journal.continuity(paths, now, text)

@@ -10,13 +10,14 @@ from savepoint.core import limits
 from savepoint.core.errors import BusyError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.store.locks import Lock
+from savepoint.work.jobs import Job
 from savepoint.work.outbox import Outbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint.store.layout import Store
-    from savepoint.work.jobs import Job, Kind, Surroundings
+    from savepoint.work.jobs import Kind, Surroundings
 
 
 class Done(NamedTuple):
@@ -67,7 +68,7 @@ def try_now(
             held.enter_context(Lock(store.worker_lock, until))
         box = held.enter_context(Outbox(store))
         loop = _Loop(store, kinds, around, until, tell, box)
-        return [loop.attempt(kind, job) for kind in kinds for job in kind.owed(store, around)]
+        return [done for kind in kinds for done in loop.attempts(kind)]
 
 
 class _Loop:
@@ -86,6 +87,7 @@ class _Loop:
         self._until = until
         self._tell = tell
         self._box = box
+        self._unlisted: dict[str, SavepointError] = {}  # kinds whose jobs cannot be told, and why
         self._under_way: dict[tuple[str, str], float] = {}  # time.monotonic() of the next look
 
     def run(self) -> None:
@@ -115,7 +117,7 @@ class _Loop:
         """
         soonest = None
         for kind in self._kinds:  # in order: what is saved can be committed, then pushed
-            for job in kind.owed(self._store, self._around):
+            for job in self._owed(kind):
                 if self._left(job) <= 0:
                     self.attempt(kind, job)
                 left = max(limits.WORKER_AGAIN_SECONDS, self._left(job))
@@ -129,9 +131,31 @@ class _Loop:
             return max(1.0, tried.next_at - time.time())
         return self._under_way.get((job.kind, job.key), 0.0) - time.monotonic()
 
+    def _owed(self, kind: Kind) -> list[Job]:
+        """What a kind owes. Where that cannot be told, to find out is what it owes, and no other
+        kind waits for that: one file that could not be read ended each worker, and nobody knew.
+        """
+        looking = Job(kind.name, "", None, int(time.time()))
+        try:
+            found = kind.owed(self._store, self._around)
+        except SavepointError as failure:
+            self._unlisted[kind.name] = failure
+            return [looking]
+        self._unlisted.pop(kind.name, None)
+        if self._box.attempt(looking) is not None:
+            self._box.done(looking)
+        return found
+
+    def attempts(self, kind: Kind) -> list[Done]:
+        """One at each job of a kind."""
+        return [self.attempt(kind, job) for job in self._owed(kind)]
+
     def attempt(self, kind: Kind, job: Job) -> Done:
+        """One, and note what came of it. Raises DiskError."""
         deadline = min(self._until, time.monotonic() + kind.seconds)
         try:
+            if kind.name in self._unlisted:
+                raise self._unlisted[kind.name]
             again = kind.do(self._store, job, self._around, deadline)
         except SavepointError as failure:
             self._box.failed(job, failure, int(time.time()))

@@ -100,10 +100,13 @@ def _wait_for(mark: Path) -> None:
 
 
 def test_a_worker_survives_a_broken_store(it: Pushing) -> None:
-    """No traceback; the exit code says what it was."""
+    """No traceback; the log says what it was."""
     Path(it.layer.paths.store.config).write_text("{")
     done = scene.run(it.layer.paths.store)
-    assert (done.returncode, done.stderr) == (20, b"")
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = Path(it.layer.paths.continuity_log).read_text()
+    assert "worker: what is owed of push: " in told
+    assert "config.json" in told
 
 
 # many workers
@@ -202,6 +205,26 @@ def _tree(pid: int) -> list[int]:
     except OSError:
         return []
     return [other for one in listed for other in _tree(one)] + [pid]
+
+
+def test_a_worker_that_cannot_go_on_says_so_in_the_log(it: Pushing) -> None:
+    """Its exit code is told to nobody."""
+    it.saved(1)
+    store = it.layer.paths.store
+    Path(store.outbox).unlink(missing_ok=True)
+    Path(store.outbox).mkdir()
+    assert scene.run(store).returncode == 40
+    assert "worker: ended: " in Path(it.layer.paths.continuity_log).read_text()
+
+
+def test_what_the_worker_cannot_list_stands_in_the_log(it: Pushing) -> None:
+    it.saved(1)
+    store = it.layer.paths.store
+    Path(store.sessions).rename(store.sessions + ".away")
+    Path(store.sessions).write_bytes(b"")
+    assert scene.run(store).returncode == 0
+    it.check_pushed()
+    assert "worker: what is owed of audit: " in Path(it.layer.paths.continuity_log).read_text()
 
 
 def test_the_outbox_may_be_lost_or_torn(it: Pushing) -> None:

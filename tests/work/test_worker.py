@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
-from savepoint.core.errors import BusyError, PushRefusedError, RemoteUnreachableError
+from savepoint.core.errors import (
+    BusyError,
+    DiskError,
+    PushRefusedError,
+    RemoteUnreachableError,
+)
 from savepoint.store.locks import Lock
 from savepoint.work import outbox, worker
 from savepoint.work.jobs import Job, Surroundings
@@ -100,6 +105,36 @@ def test_what_will_not_succeed_by_itself_ends_the_worker(store: Store) -> None:
 def test_one_job_that_fails_holds_no_other_up(store: Store) -> None:
     refused, fine = Fake("first", PushRefusedError("no")), Fake("second", None)
     assert _names(_run(store, refused, fine)) == [("first", "push_refused"), ("second", "done")]
+
+
+def _unlisted(name: str, failure: SavepointError) -> Fake:
+    """A kind that cannot say what it owes."""
+    kind = Fake(name)
+
+    def owed(_store: Store, _around: Surroundings) -> list[Job]:
+        raise failure
+
+    kind.owed = owed  # type: ignore[method-assign]
+    return kind
+
+
+def test_a_kind_that_cannot_be_listed_holds_no_other_up(store: Store) -> None:
+    """The worker ended at it, and no log said so."""
+    blind, fine = _unlisted("first", DiskError("unreadable")), Fake("second", None)
+    assert _names(_run(store, blind, fine)) == [("first", "disk"), ("second", "done")]
+    assert _names(_run(store, blind)) == [], "not again before it is due"
+    until = time.monotonic() + 5
+    tried = worker.try_now(store, [blind, Fake("second", None)], _AROUND, until=until, tell=_no)
+    assert _names(tried) == [("first", "disk"), ("second", "done")]
+    (attempt,) = outbox.attempts(store, [Job("first", "", None, 0)])
+    assert attempt is not None
+    assert attempt.tries == 2
+    assert _names(_run(store, Fake("first", None))) == [("first", "done")]
+    assert outbox.attempts(store, [Job("first", "", None, 0)]) == [None]
+
+
+def _no(_: object) -> None:
+    """Nobody is told."""
 
 
 def test_an_attempt_has_a_deadline_within_the_worker_s(store: Store) -> None:
