@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits, snapshot
-from savepoint.core.errors import CommitError, DeadlineError, PushRefusedError, RolledBackError
+from savepoint.core.errors import (
+    CommitError,
+    DeadlineError,
+    DiskError,
+    PushRefusedError,
+    RolledBackError,
+)
 from savepoint.gitlayer import packing
 from savepoint.store import config, savepoints, sessions
 from savepoint.store.locks import Lock
@@ -25,6 +32,8 @@ from tests.cli.scene import SESSION
 from tests.work.scene import around, failures, owed, work_once
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint.store.layout import Store
     from tests.gitlayer.remotes import Pushing
     from tests.work.scene import Working
@@ -245,6 +254,33 @@ def test_a_transcript_that_is_gone_tells_nothing(long: Working) -> None:
     long.scene.transcript.unlink()
     Audit().do(long.store, job, around(), _soon())
     assert Audit().owed(long.store, around()) == []
+
+
+@pytest.mark.parametrize("what", ["link", "unreadable", "failing"])
+def test_a_transcript_that_cannot_be_read_is_not_as_saved(
+    long: Working, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was noted as audited, for good."""
+    long.scene.say("more")
+    long.scene.created()
+    (job,) = Audit().owed(long.store, around())
+    with monkeypatch.context() as patch:
+        if what == "link":
+            long.scene.transcript.rename(long.scene.transcript.with_suffix(".away"))
+            long.scene.transcript.symlink_to(long.scene.transcript.with_suffix(".away"))
+        else:
+            number = errno.EACCES if what == "unreadable" else errno.EIO
+            patch.setattr("savepoint.work.kinds.audit.open_regular", _refusing(number))
+        with pytest.raises(DiskError):
+            Audit().do(long.store, job, around(), _soon())
+    assert _check(long.store) == sessions.TAIL
+
+
+def _refusing(number: int) -> Callable[[str], int]:
+    def refusing(path: str) -> int:
+        raise OSError(number, os.strerror(number), path)
+
+    return refusing
 
 
 def test_an_audit_has_a_deadline(long: Working) -> None:

@@ -65,13 +65,17 @@ class Audit:
 
 def _is_as_saved(last: Session, deadline: float) -> bool:
     """Does the transcript still begin with what was saved? One that is gone tells nothing, and
-    there is nothing to save of it.
+    there is nothing to save of it. One that cannot be read now is asked again. Raises DiskError.
     """
     path = last.transcript or ""
     try:
         fd = open_regular(path)
-    except (OSError, MalformedError):
+    except FileNotFoundError:
         return True
+    except MalformedError as failure:  # a link, say: what it was is not known
+        raise DiskError(failure.message) from failure
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
     try:
         return _begins_with(fd, last.files[path].segments if path in last.files else (), deadline)
     except OSError as failure:
