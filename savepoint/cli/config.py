@@ -9,7 +9,7 @@ import typer
 
 from savepoint.cli import ledger_config, options, place, terminal
 from savepoint.core import limits
-from savepoint.core.errors import UsageError
+from savepoint.core.errors import SavepointError, UsageError
 from savepoint.gitlayer import remote_url
 from savepoint.store import config as chosen
 from savepoint.store import savepoints
@@ -68,11 +68,27 @@ def config(
         with Lock(at.store.lock, time.monotonic() + limits.LOCK_WAIT_SECONDS):
             _change(at, key, values or [], unset=unset, agreed_to=agreed_to)
         at = place.find(project)
+        _look(at, key)
     shown = {name: value for name, value in _shown(at).items() if key in {"", name}}
     if as_json:
         terminal.document(shown)
     else:
         _print(shown, bare=bool(key))
+
+
+def _look(at: place.Place, key: str) -> None:
+    """A path that is no repository was perhaps misspelt; that is seen at once, and asks no network.
+    A disk that is away for now is as good.
+    """
+    if key != "remote" or at.config.remote is None:
+        return
+    if remote_url.parse(at.config.remote, "/").kind in ("path", "file"):
+        from savepoint.cli import git_checks
+
+        try:
+            git_checks.strangers(at)
+        except SavepointError as failure:
+            terminal.note(f"the remote does not answer yet: {failure.message}")
 
 
 def choose_remote(at: place.Place, url: str) -> None:

@@ -53,7 +53,11 @@ def create(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Save the state of a session now. There is always a savepoint, also if nothing is new."""
+    """Save the state of a session now. There is always a savepoint, also if nothing is new.
+
+    Exits with 0 where it is saved and committed: a push that waits for its remote is tried again by
+    itself. Exits with 1 where it is saved, but the commit failed or the push was refused.
+    """
     at = place.find(project)
     asked = place.request(at, "manual")._replace(
         transcript=os.path.abspath(transcript) if transcript else "",

@@ -165,33 +165,43 @@ def _git_lines(value: dict[str, Any]) -> list[str]:
     """Where savepoints are pushed to, and what is owed to git."""
     remote = value["remote"]
     where = str(remote) if remote else "no remote: `savepoint config remote URL`"
-    return [where, *_owed(value, layer2.KINDS)]
+    owed = _owed(value, layer2.KINDS)
+    if value["savepoints"] and not owed:
+        where += ": all pushed" if remote else "; all committed here"
+    return [where, *owed]
 
 
 def _ledger_lines(value: dict[str, Any]) -> list[str]:
     """Where entries are anchored, what that costs, and what is owed to the ledger."""
     if value["ledger"] is None:
         return ["OFF: `savepoint config ledger NAME` chooses one"]
-    where = value["ledger"]
-    if where == config.EMBEDDED:
-        where += ": no independent witness; `savepoint config ledger devnet` would be one"
+    owed = _owed(value, (anchoring.NAME,))
+    done = ": all anchored" if value["savepoints"] and not owed else ""
+    if value["ledger"] == config.EMBEDDED:  # what it takes is no money
+        where = f"{config.EMBEDDED}{done or ':'}{', but' if done else ''} no independent witness"
+        return [f"{where}; `savepoint config ledger devnet` would be one", *owed]
     cost = value["cost"]
     if cost["next"] is None:
         following = "the first entry pays rent too: `savepoint ledger status`"
     else:
         following = f"the next entry costs {cost['next']}"
     spent = f"{cost['spent']} lamports spent; {following}"
-    return [where, spent, *_owed(value, (anchoring.NAME,))]
+    return [f"{value['ledger']}{done}", spent, *owed]
 
 
 def _owed(value: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:
-    told = []
+    """A line for all instances that are owed the same, and below it what to do."""
+    alike: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for one in value["jobs"]:
-        if one["kind"] not in kinds:
-            continue
-        age = terminal.span(one["age_seconds"])
-        line = f"{one['state']} up to {one['seq']}{whose(one, value['key'])}, for {age}"
-        told.append(f"{line}: {one['error']}" if one["error"] else line)
-        if one["error"] and one["hint"]:
-            told.append(f"{terminal.arrow()} {one['hint']}")
+        if one["kind"] in kinds:
+            key = one["state"], one["error"] or "", one["hint"] or ""
+            alike.setdefault(key, []).append(one)
+    told = []
+    for (state, error, hint), found in alike.items():
+        age = terminal.span(max(one["age_seconds"] for one in found))
+        upto = ", ".join(f"up to {one['seq']}{whose(one, value['key'])}" for one in found)
+        line = f"{state} {upto}, for {age}"
+        told.append(f"{line}: {error}" if error else line)
+        if error and hint:
+            told.append(f"{terminal.arrow()} {hint}")
     return told

@@ -203,7 +203,10 @@ class RemoteUnreachableError(SavepointError):
 
     exit_code = 30
     retry = True
-    default_hint = "try again; what is queued is tried again by itself, and now by `savepoint sync`"
+    default_hint = (
+        "what is queued is tried again by itself, and now by `savepoint sync`; "
+        "`savepoint config remote` shows where that is, and changes it"
+    )
 
 
 class PushRefusedError(SavepointError):

@@ -47,3 +47,35 @@ def test_doctor_tells_whether_the_remote_answers(cli: Scene, tmp_path: Path) -> 
     found = _checks(cli)["remote"]
     assert found["result"] == "fail"
     assert found["todo"]
+
+
+def test_config_says_that_a_path_is_no_repository(cli: Scene, tmp_path: Path) -> None:
+    """A misspelt path was taken in silence, and nothing was ever pushed."""
+    for url in (str(tmp_path / "nothing.git"), f"file://{tmp_path}/nothing.git"):
+        assert "the remote does not answer yet" in cli.good("config", "remote", url).err
+    assert "note" not in cli.good("config", "remote", str(_bare(tmp_path / "remote.git"))).err
+
+
+def test_a_remote_that_is_away_is_told_once_with_where_to_change_it(
+    cli: Scene, tmp_path: Path
+) -> None:
+    """`status` said the same of each instance; a save that waits for its remote is no failure."""
+    cli.created()
+    cli.good("resurrect")
+    cli.good("config", "remote", str(tmp_path / "nothing.git"))
+    assert cli("sync").code == 30
+    text = cli.good("status").text
+    assert text.count("`savepoint config remote` shows where that is") == 1
+    assert text.count("cannot be reached") == 1
+    ran = cli("create")
+    assert (ran.code, "QUEUED_FOR_PUSH" in ran.text) == (0, True)
+
+
+def test_status_says_that_all_is_pushed(cli: Scene, tmp_path: Path) -> None:
+    cli.created()
+    assert "; all committed here" in cli.good("status").text
+    remote = _bare(tmp_path / "remote.git")
+    cli.good("config", "remote", str(remote))
+    assert "all pushed" not in cli.good("status").text
+    cli.good("sync")
+    assert f"git         {remote}: all pushed" in cli.good("status").text
