@@ -11,6 +11,7 @@ from savepoint.store import savepoints
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
+    from savepoint.store.layout import InstancePaths
 
 
 def meant(
@@ -18,7 +19,7 @@ def meant(
 ) -> tuple[place.Place, Record]:
     """The savepoint that is asked for, and the place of the instance that has it. Where the user
     names no instance, a current one without savepoints leads to that which it comes from, and a
-    hash to whoever has it.
+    hash or a session to whoever has it.
 
     Raises UsageError (no selector), SelectorError, TamperedError (the line does not hold),
     MalformedError, DiskError.
@@ -45,6 +46,19 @@ def _chosen(at: place.Place, selector: str, session: str) -> Record:
     return found[0]
 
 
+def _of_session(at: place.Place, session: str) -> tuple[InstancePaths, Record] | None:
+    """A session has one id in the whole store; its newest savepoint, of whatever instance."""
+    from savepoint.store import index
+    from savepoint.store.layout import session_key
+
+    found = [
+        (paths, last[0])
+        for paths in savepoints.instances(at.store)
+        if (last := index.last_of_session(paths, session_key(session))) is not None
+    ]
+    return max(found, key=lambda one: one[1].timestamp, default=None)
+
+
 def _elsewhere(at: place.Place, selector: str, session: str) -> tuple[place.Place, Record] | None:
     from savepoint.resurrect import lineage
 
@@ -56,5 +70,5 @@ def _elsewhere(at: place.Place, selector: str, session: str) -> tuple[place.Plac
             return there, newest
         with suppress(SelectorError):
             return there, _chosen(there, selector, session)
-    found = None if session else savepoints.find_elsewhere(at.paths, selector)
+    found = _of_session(at, session) if session else savepoints.find_elsewhere(at.paths, selector)
     return (at._replace(paths=found[0], instance=found[1].instance), found[1]) if found else None

@@ -65,6 +65,11 @@ def list_savepoints(
         _draw([(one, _row(one, git, chain)) for one in shown], _ALIGNED)
     else:
         terminal.table(_HEADS, [_row(one, git, chain) for one in shown])
+    others = (
+        "" if instance or as_graph or not shown else savepoints.told(savepoints.others(at.paths))
+    )
+    if others:
+        terminal.note(f"in this store are also {others}: --graph shows all")
 
 
 def _draw_all(at: place.Place, *, all_records: bool) -> None:

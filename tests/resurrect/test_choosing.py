@@ -64,6 +64,25 @@ def test_of_a_newborn_all_selectors_are_of_its_line(born: Scene, which: str) -> 
     assert brought(born, *arguments) == ("Gabriel #215", expected)
 
 
+def test_a_session_is_looked_for_in_the_whole_store(born: Scene) -> None:
+    """`resurrect --session` of another instance's said that there is none."""
+    path = born.say("new", session="99999999-2222-4333-8444-555555555555")
+    born.created("--transcript", str(path))
+    assert brought(born, "--session", SESSION) == ("Gabriel #215", 3)
+    assert born("resurrect", "--session", SESSION, "--instance", "Gabriel #216").code == 1
+
+
+def test_list_of_a_successor_names_what_the_others_have(born: Scene) -> None:
+    """After its first own savepoint the list had that alone, and no word of the others."""
+    path = born.say("new", session="99999999-2222-4333-8444-555555555555")
+    born.created("--transcript", str(path))
+    told = born.good("list").err
+    assert "in this store are also 2 of Gabriel #215" in told
+    assert "--graph shows all" in told
+    for more in (["--graph"], ["--instance", "Gabriel #216"]):
+        assert "also" not in born.good("list", *more).err
+
+
 def test_a_hash_is_looked_for_in_the_whole_store(born: Scene) -> None:
     path = born.say("new", session="99999999-2222-4333-8444-555555555555")
     born.created("--transcript", str(path))
