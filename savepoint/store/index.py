@@ -1,6 +1,7 @@
 """The index of an instance on disk: its end is read, a torn tail set aside, a record appended.
 
-All of this happens under the store lock, and reads O(1) however long the index is.
+All of this happens under the store lock, and reads O(1) however long the index is; all of it only
+where its last line is damaged, or the trusted head has not come to the last two records.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths
     from savepoint.store.trusted import TrustedHead
-
-INDEX_BYTES = 8 * 1024 * limits.MIB  # an index longer than this is not read whole
 
 
 class Tail(NamedTuple):
@@ -156,7 +155,7 @@ def last_of_session(paths: InstancePaths, key: str) -> tuple[Record, int] | None
 
 def read(paths: InstancePaths) -> bytes:
     """The whole index; empty where there is none. Raises DiskError."""
-    return read_bounded(paths.index_file, INDEX_BYTES) or b""
+    return read_bounded(paths.index_file, limits.INDEX_BYTES) or b""
 
 
 def _read_end(path: str) -> tuple[bytes, int]:
