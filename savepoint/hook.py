@@ -50,6 +50,14 @@ TRIGGERS = {
 # transcript of the next savepoint; SubagentStop comes for summarisers that never had a transcript
 # (claude-code#91910), and what real subagents wrote is saved with their session.
 IGNORED = {"PostCompact", "SubagentStop"}
+_HELP = {"-h", "--help"}
+_USAGE = b"""Usage: savepoint-hook EVENT
+
+What an agent runs at its events: PreCompact, SessionStart, UserPromptSubmit,
+Stop, SessionEnd. It reads the agent's JSON on stdin, saves, and exits with 0.
+`savepoint install claude-code` makes the agent run it; a person saves with
+`savepoint create`.
+"""
 
 
 def main(begun: bytes = b"") -> NoReturn:
@@ -60,7 +68,11 @@ def main(begun: bytes = b"") -> NoReturn:
     """
     try:
         event = sys.argv[1] if len(sys.argv) > 1 else ""
-        if event not in IGNORED:
+        if event in _HELP:
+            _write(1, _USAGE)
+        elif not begun and os.isatty(0):  # a person; an agent has a pipe
+            _write(2, _USAGE)
+        elif event not in IGNORED:
             _fire(event, begun)
     finally:
         _end_gits()
@@ -197,6 +209,10 @@ def _request(event: str, told: Payload, home: Home) -> Request:
     project = _project(told)
     if not project:
         raise NoStoreError("no folder is named, and the current one is gone")
+    by_agent = bool(os.environ.get("CLAUDE_PROJECT_DIR"))
+    if not (by_agent or told.session_id or told.transcript or told.cwd):
+        # Tried by hand, it made a store, and a session out of nothing that became `latest`.
+        raise UsageError(journal.NOTHING_NAMED)
     trigger = TRIGGERS.get(event) or told.trigger or "auto"
     scope = "unknown" if trigger == "auto" else "main"
     notes = () if told.intact else ("the payload was no JSON; its fields were found in its text",)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import Home, InstancePaths
 
+NOTHING_NAMED = "stdin names no session, no transcript and no folder: nothing is saved"
 NO_EVENT = "there is no event "  # in hook.log, before a name that no agent has
 LINE_CHARS = 2000  # characters of one line; the rest is cut
 

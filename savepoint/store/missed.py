@@ -64,6 +64,8 @@ def fires(home: Home) -> list[Fire]:
         except MalformedError:
             continue
         assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
+        if value["reason"] == journal.NOTHING_NAMED:
+            continue  # no agent's, so no session's
         found.append(Fire(*map(str, value.values())))
     return found
 

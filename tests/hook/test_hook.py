@@ -66,7 +66,7 @@ def test_another_event_is_nothing_to_do(scene: Scene, event: str) -> None:
     assert scene.log() == []
 
 
-@pytest.mark.parametrize("event", ["", "PreCompct", "--help", "PreCompact\n"])
+@pytest.mark.parametrize("event", ["", "PreCompct", "--new", "PreCompact\n"])
 def test_a_misspelt_event_is_logged(scene: Scene, event: str) -> None:
     """It would never save, and nobody would know. `status` called it a missed session, which
     `init` could not catch up.

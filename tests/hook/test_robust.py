@@ -203,6 +203,56 @@ def test_a_gigabyte_on_stdin(scene: Scene) -> None:
     assert scene.damage() == []
 
 
+@pytest.mark.parametrize("has_store", [False, True])
+@pytest.mark.parametrize("payload", [b"", b"{}"])
+def test_tried_by_hand_it_makes_no_store_and_no_session(
+    tmp_path: Path, payload: bytes, *, has_store: bool
+) -> None:
+    """`savepoint-hook PreCompact </dev/null` made both, and that session became `latest`."""
+    scene = Scene.make(tmp_path / "scene", store=has_store)
+    scene.say(1)
+    environment = scene.environment()
+    del environment["CLAUDE_PROJECT_DIR"]  # which an agent sets
+    if has_store:
+        assert scene.fire(env=environment).is_quiet
+    assert scene.fire(payload=payload, env=environment).is_quiet
+    assert "names no session" in str(scene.log()[-1]["reason"])
+    if has_store:
+        assert json.loads(scene.command("status", "--json").out)["missed_fires"] == 0
+        assert [one.body["session_id"] for one in scene.saves()] == [session_id(1)]
+    else:
+        assert not (scene.home / "stores").exists()
+
+
+def test_a_folder_alone_is_enough_to_save_its_state(scene: Scene) -> None:
+    environment = scene.environment()
+    del environment["CLAUDE_PROJECT_DIR"]
+    payload = json.dumps({"cwd": str(scene.project)}).encode()
+    assert scene.fire(payload=payload, env=environment).is_quiet
+    assert len(scene.saves()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["PreCompact"]])
+def test_a_person_is_told_what_it_is(tmp_path: Path, arguments: list[str]) -> None:
+    """--help, or a terminal where an agent has a pipe."""
+    scene = Scene.make(tmp_path / "scene", store=False)
+    ours, theirs = os.openpty()
+    done = subprocess.run(
+        [*HOOK, *arguments],
+        cwd=scene.project,
+        env=scene.environment(),
+        stdin=theirs,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0
+    assert b"Usage: savepoint-hook EVENT" in (done.stdout if "--help" in arguments else done.stderr)
+    assert not list(scene.home.iterdir())
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_hostile_variables(scene: Scene, event: str) -> None:
     environment = scene.environment(
