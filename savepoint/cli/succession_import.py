@@ -14,7 +14,6 @@ from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
     from savepoint.cli.dynasty import Here
-    from savepoint.core.strict_json import Json
 
 _MEMORIES = ("", "succession", "memory/succession")  # where the file is below what was named
 _HINT = "name the folder that `savepoint resurrect SELECTOR --only memory` wrote"
@@ -62,10 +61,18 @@ def _put_back(where: Here, path: str, *, force: bool, as_json: bool) -> None:
     for one in back.left:
         terminal.note(one)
     if as_json:
-        told: list[Json] = [[*back.changed], [*back.left]]
-        terminal.document({"changed": told[0], "kept": back.kept or None, "left": told[1]})
+        terminal.document(
+            {
+                "changed": [*back.changed],
+                "kept": back.kept or None,
+                "left": [*back.left],
+                "stays": [dynasty.entry_json(one, "day") for one in back.stays],
+            }
+        )
         return
     terminal.say(f"the dynasty is back: {terminal.counted(len(back.changed), 'file')} changed")
+    for entry in back.stays:
+        terminal.say(f"Stays, in Day, since it is not in that one: {entry.id[:8]} {entry.title}")
     if back.kept:
         terminal.say(f"What was replaced: {back.kept}")
 

@@ -18,13 +18,14 @@ from savepoint.core.errors import (
 from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from savepoint.store.locks import Lock
-from succession.dynasty import journal, keep, merge, meta, whole
+from succession.dynasty import journal, keep, merge, meta, rejoin, whole
 from succession.dynasty.journal import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint.store.layout import Store
+    from succession.dynasty.entry import Entry
 
 _MERGED = {keep.ARCHIVE: merge.archive, keep.LINEAGE: merge.lineage}  # what only grows
 _HINT = "`savepoint resurrect SELECTOR --only memory` writes one"
@@ -37,12 +38,14 @@ class Back(NamedTuple):
     kept: str  # the folder with what was replaced; empty: nothing was
     aside: tuple[str, ...]  # edits that came in between, as `journal.commit`
     left: tuple[str, ...]  # what was not put back, and why
+    stays: tuple[Entry, ...]  # what the file does not know, of the tiers here: it is in Day
 
 
 def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
     """The dynasty of a memory file in the place of what is there. branch: the folder of the one
-    that must be whole in it; another that is not stays as it is. What the file does not know
-    stays, archive and lineage grow, and what is replaced is kept in a folder of its own.
+    that must be whole in it, empty for none; another that is not stays as it is. What the file does
+    not know stays, entries of tiers in Day; archive and lineage grow, and what is replaced is kept
+    in a folder of its own.
 
     Raises UsageError (no such file), DynastyError (damaged), UnsupportedFormatError,
     OutputExistsError (a file differs, or it is another dynasty, without `force`), BusyError,
@@ -60,8 +63,8 @@ def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
     durable.make_directories(folder)
     with Lock(os.path.join(folder, LOCK), time.monotonic() + limits.LOCK_WAIT_SECONDS):
         found, torn = _recover(folder, force=force)
-        before = {path: journal.content(folder, path) for path in files if whole.is_own(path)}
-        change = _change(before, files)
+        before = {path: journal.content(folder, path) for path in _looked_at(files)}
+        change, stays = _change(before, files)
         taken = {path: held for path in change.replace if (held := before[path]) is not None}
         if not force:
             _ask(before, files, taken)
@@ -72,7 +75,7 @@ def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
         aside = journal.commit(folder, before, change) if any(change) else []
         added, not_added = _beside(folder, files)
     changed = sorted({*change.replace, *change.append, *added})
-    return Back(tuple(changed), kept, (*found, *aside), (*left, *not_added))
+    return Back(tuple(changed), kept, (*found, *aside), (*left, *not_added), stays)
 
 
 def _files(data: bytes) -> dict[str, bytes]:
@@ -100,15 +103,42 @@ def _recover(folder: str, *, force: bool) -> tuple[list[str], dict[str, bytes]]:
     return [], {path: data for path, data in torn.items() if data is not None}
 
 
-def _change(before: Mapping[str, bytes | None], files: Mapping[str, bytes]) -> Change:
-    own = {path: files[path] for path in before}
-    grown = {
-        path: _MERGED[path](before[path] or b"", own.pop(path)) for path in _MERGED if path in own
-    }
-    return Change(
+def _looked_at(files: Mapping[str, bytes]) -> list[str]:
+    """Every path that its dynasty could have."""
+    pages = [f"{one}/{name}" for one in _branches(files) for name in keep.PAGES.values()]
+    shared = [*keep.SHARED.values(), *_MERGED]
+    return [*dict.fromkeys([*filter(whole.is_own, files), *pages, *shared])]
+
+
+def _branches(files: Mapping[str, bytes]) -> list[str]:
+    """Folders of those that are in it."""
+    paths = (path for path in files if os.path.basename(path) == keep.META and whole.is_own(path))
+    return [os.path.dirname(path) for path in paths]
+
+
+def _change(
+    before: Mapping[str, bytes | None], files: Mapping[str, bytes]
+) -> tuple[Change, tuple[Entry, ...]]:
+    """What is to be written, and the entries that stay."""
+    own = {path: files[path] for path in before if path in files}
+    added = b""
+    stays: tuple[Entry, ...] = ()
+    for one in _branches(files):
+        pages = (f"{one}/{name}" for name in keep.PAGES.values())
+        # a savepoint before the first succession has no Dusk: one that stayed would have all twice
+        own |= {path: b"" for path in pages if path not in own and before[path]}
+        joined = rejoin.joined(before, files, one, int(time.time()))
+        own |= joined.files
+        added += joined.archive
+        stays = (*stays, *joined.stays)
+    theirs = {path: own.pop(path, b"") for path in _MERGED}
+    theirs[keep.ARCHIVE] += added
+    grown = {path: join(before[path] or b"", theirs[path]) for path, join in _MERGED.items()}
+    change = Change(
         {path: data for path, data in own.items() if data != before[path]},
         {path: data for path, data in grown.items() if data},
     )
+    return change, stays
 
 
 def _ask(

@@ -50,7 +50,7 @@ def test_what_a_forced_import_replaces_is_kept(scene: Scene) -> None:
         _append(scene.folder / name, "- a line\n")
     data = _saved(scene)
     edited = {
-        f"{scene.branch.folder}/day.md": "\n### [ref:0] [decision] Late\nWhy: handlate why\n",
+        f"{scene.branch.folder}/day.md": "no entry\n\n### [ref:0] [decision] Late\nWhy: late why\n",
         "vault.md": "- by hand\n",
         "deviants.md": "by hand\n",
         "lineage.md": "\nby hand\n",

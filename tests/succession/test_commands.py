@@ -311,9 +311,26 @@ def test_the_way_back_from_a_corrupt_dynasty_json(
     cli.good("resurrect", str(made), "--only", "memory", "-o", str(out), "--allow-unverified")
     assert cli("succession", "import", str(out)).code == 1
     told = says("import", str(out), "--force").text
+    assert "Stays" not in told
     assert Path(told.partition("What was replaced: ")[2].strip(), "main/dynasty.json").is_file()
     assert says("status", "--json").json["ruler"] == "Claude 1"
     assert "Chose tabs" in says("day").text
+
+
+def test_a_forced_import_names_what_stays(
+    cli: Scene, says: Callable[..., Ran], tmp_path: Path
+) -> None:
+    _decide(says)
+    cli.created()
+    late = _decide(says, "Chose LF")
+    out = tmp_path / "back"
+    cli.good("resurrect", "--only", "memory", "-o", str(out), "--allow-unverified")
+    before = says("day").text
+    told = says("import", str(out), "--force")
+    assert f"Stays, in Day, since it is not in that one: {late[:8]} Chose LF" in told.text
+    assert says("day").text == before
+    (again,) = says("import", str(out), "--json").json["stays"]
+    assert (again["id"], again["where"]) == (late, "day")
 
 
 def test_a_corrupt_dynasty_json_names_the_way_back(cli: Scene, says: Callable[..., Ran]) -> None:
