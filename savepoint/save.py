@@ -150,8 +150,9 @@ def _save(
 ) -> Saved | None:
     history = session.history(store, key, request, chosen)
     exclusion = Exclusion(os.path.realpath(request.project), chosen.exclude, request.home)
+    base = history.base.whole(store) if history.base else None
     with PackWriter(store, {**history.known(), **_drafted(store, key)}) as packs:
-        found = capture(Work(request, claude, git, exclusion, history.base, packs, store.path))
+        found = capture(Work(request, claude, git, exclusion, base, packs, store.path))
         packs.finish()
         draft = _draft(request, key, found, history, packs)
         cached = {path: _settled(file, packs) for path, file in found.cached.items()}

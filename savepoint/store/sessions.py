@@ -92,6 +92,19 @@ class Session(NamedTuple):
         """Everything that need not be stored again, by SHA-256."""
         return {one.sha256: one for file in self.files.values() for one in file.segments}
 
+    def whole(self, store: Store) -> Session:
+        """Without the files of which a pack went missing: they are read and stored anew, where a
+        savepoint that is built on what is not there would be damaged as it is made.
+        """
+        packs = {one.pack for file in self.files.values() for one in file.segments}
+        lost = {name for name in packs if not os.path.isfile(store.pack(name))}
+        kept = {
+            path: file
+            for path, file in self.files.items()
+            if lost.isdisjoint(one.pack for one in file.segments)
+        }
+        return self._replace(files=kept) if lost else self
+
     def save(self, store: Store, key: str) -> None:
         """Write it; a failure costs the next save time, nothing else, but is raised."""
         files: dict[str, Json] = {path: file.to_json() for path, file in self.files.items()}

@@ -1,57 +1,15 @@
 """What a save adds to an index that is not what the trusted head has seen."""
 
-import json
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from savepoint.capture.request import Request
 from savepoint.core import spelling
-from savepoint.core.spelling import Instance
 from savepoint.core.verdicts import Verdict
-from savepoint.save import save_consciousness_state
-from savepoint.store import birth, repair, retirement, trusted, witness
-from savepoint.store.layout import Home, InstancePaths
-
-
-class Place:
-    """A store with one session that can be saved again and again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.project = folder / "project"
-        self.project.mkdir()
-        self.home = Home(str(folder / "home"))
-        self.transcript = folder / "11111111-1111-4111-8111-111111111111.jsonl"
-        store = birth.create_store(self.home, str(self.project), Instance("Ada", 1), 1_800_000_000)
-        slug = next((folder / "home/stores" / store.id / "instances").iterdir()).name
-        self.paths: InstancePaths = store.instance(slug)
-
-    def save(self) -> int:
-        """One more savepoint; its sequence."""
-        with self.transcript.open("a") as file:
-            file.write(json.dumps({"type": "user", "message": {"content": "hello"}}) + "\n")
-        request = Request(
-            home=self.home.path,
-            project=str(self.project),
-            cwd=str(self.project),
-            config_dir=str(self.project),
-            session_id="",
-            transcript=str(self.transcript),
-            trigger="manual",
-            now=1_800_000_000,
-            deadline=time.monotonic() + 120,
-            environment={},
-            even_if_unchanged=True,
-        )
-        saved = save_consciousness_state(request)
-        assert saved is not None
-        return saved.record.seq
-
-    def verdict(self) -> Verdict:
-        """What the local witness says of everything."""
-        return witness.verify_local(self.paths).verdict
+from savepoint.store import repair, retirement, trusted
+from tests.store.place import Place
 
 
 @pytest.fixture
