@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from savepoint.cli import open_items, terminal
+from savepoint.cli import dynasty, open_items, terminal
 from savepoint.core import spelling
 from savepoint.core.errors import OutputExistsError
 from savepoint.core.spelling import Instance
@@ -47,7 +48,12 @@ def steps(*, as_json: bool) -> Tell:
 
 def tell(report: dict[str, Any], store: Store, *, as_json: bool) -> None:
     """The report, for a person or as data, with what threads owe where a successor goes on."""
-    report = {**report, "open_items": open_items.listed(store) if report["instance"] else []}
+    goes_on = bool(report["instance"])
+    report = {
+        **report,
+        "open_items": open_items.listed(store) if goes_on else [],
+        "dynasty": dynasty.reigns(store) if goes_on else [],
+    }
     if as_json:
         from savepoint.cli import shapes
 
@@ -83,6 +89,9 @@ def _print(report: dict[str, Any]) -> None:
     terminal.say(f"Integrity: {_integrity(report['proofs']['integrity'])}")
     terminal.say()
     _places(report)
+    for one in report["dynasty"]:
+        held = terminal.counted(one["entries"], "entry", "entries")
+        terminal.say(f"Memory of {one['ruler']} on {one['branch']}: {held} in place")
     for one in report["open_items"]:
         terminal.say(f"Open: {one['item']} of {one['title']}: {one['text']}")
     if report["instance"]:
@@ -139,16 +148,31 @@ def _places(report: dict[str, Any]) -> None:
         terminal.say(f"Paths: {paths['before']} {terminal.arrow()} {paths['now']}")
     if report["folder"]:
         terminal.say(f"Files: {report['folder']}")
+        _changes(os.path.join(report["folder"], "changes"), in_tree=bool(report["worktree"]))
     if report["applied_to"]:
         terminal.say(f"Applied to: {report['applied_to']}")
     if report["worktree"]:
         terminal.say(f"Worktree: {report['worktree']}")
     if session is not None:
         terminal.say(f"Session: {session['file']}")
+        first = session.get("first_message", 1)  # a report that waited for its files may be older
+        if first > 1:
+            terminal.say(f"Messages: from number {first} on, the prompt that the first one answers")
         if session["shown"] < session["messages"]:
             shown = f"{session['shown']} of {terminal.counted(session['messages'], 'message')}"
-            terminal.say(f"Shown by the client: {shown}")
+            before = session["messages"] - session["shown"] - report["gap"]["not_shown"]
+            more = "; `--full` shows those before the last compaction" if before > 0 else ""
+            terminal.say(f"Shown by the client: {shown}{more}")
         terminal.say(f"Continue: claude --resume {session['id']}")
+
+
+def _changes(folder: str, *, in_tree: bool) -> None:
+    """What was not committed, and how it comes back into a work tree."""
+    count = sum(len(names) for _, _, names in os.walk(folder))
+    if count:
+        how = "" if in_tree else "; `--worktree DIR` puts them into a new worktree"
+        told = terminal.counted(count, "uncommitted file")
+        terminal.say(f"Changes: {told} in {folder}{how}")
 
 
 def _notes(report: dict[str, Any]) -> None:

@@ -425,6 +425,7 @@ class RestoredSession(_Shape):
     mode: Literal["as it was", "full"]
     messages: int
     shown: int
+    first_message: int = 1
     repairs: dict[str, int]
 
 
@@ -475,10 +476,19 @@ class OpenItem(_Shape):
     text: str
 
 
+class Reign(_Shape):
+    """Who rules a branch, and how many entries its Day and Dusk have."""
+
+    branch: str
+    ruler: str
+    entries: int
+
+
 class Resurrected(_Shape):
     """`resurrect --json`. `instance` and `key`: null where parts alone were looked out. `fuller`: a
     savepoint before it that holds more. `sessions`: whose records the transcript has. `open_items`:
-    what threads owe, where a successor goes on.
+    what threads owe, and `dynasty`: what each branch has of what was passed on, where a successor
+    goes on.
     """
 
     instance: str | None
@@ -502,6 +512,7 @@ class Resurrected(_Shape):
     sessions: dict[str, int]
     caveats: list[str]
     open_items: list[OpenItem]
+    dynasty: list[Reign]
 
 
 class Error(_Shape):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import claude_places
@@ -48,6 +49,7 @@ class Native(NamedTuple):
     moves: tuple[Move, ...]  # the transcript last: with it the session is there
     bytes: int
     files: int  # beside the transcript
+    first: int = 1  # number of the message that it begins with
 
 
 def place(config_dir: str, target: str) -> tuple[str, ...] | None:
@@ -78,8 +80,10 @@ def stage(
         return _ahead(store, transcript)
 
     if part.span is not None:
-        begin, end = selection.cut(saved(), part.span)
-        return _staged(store, lambda: selection.sliced(saved(), begin, end), beside, where, part)
+        found = selection.cut(saved(), part.span)
+        sliced = partial(selection.sliced, start=found.start, end=found.end)
+        made = _staged(store, lambda: sliced(saved()), beside, where, part)
+        return made._replace(first=found.first) if made else None
     return _staged(store, saved, beside, where, part)
 
 

@@ -59,11 +59,22 @@ def thread(files: Iterable[StoredFile], identity: str) -> StoredFile:
     raise SelectorError(f"the savepoint has no thread {identity}", hint=hint)
 
 
-def cut(pieces: Iterable[bytes], span: Span) -> tuple[int, int]:
-    """Where a span begins and ends in a transcript, bytes. It begins with the prompt that its first
+class Cut(NamedTuple):
+    """A span in a transcript: where it begins and ends, bytes, and the number of its first message,
+    counted from 1.
+    """
+
+    start: int
+    end: int
+    first: int
+
+
+def cut(pieces: Iterable[bytes], span: Span) -> Cut:
+    """Where a span lies in a transcript. It begins with the prompt that its first
     message answers: the API takes no answer without one. Raises SelectorError: nothing is in it.
     """
-    number, prompt, start, end = 0, 0, None, 0
+    number, end = 0, 0
+    prompt, start = (0, 1), None  # offset and number
     moment: float | None = None
     for line in transcript_lines.lines(pieces):
         for record in transcript_lines.tell(line).records:
@@ -72,13 +83,13 @@ def cut(pieces: Iterable[bytes], span: Span) -> tuple[int, int]:
             number += 1
             moment = _moment(record, moment)
             if _is_prompt(record):
-                prompt = line.offset
+                prompt = line.offset, number
             if span.holds(number, moment):
                 start = prompt if start is None else start
                 end = line.offset + line.length + line.ended
     if start is None:
         raise SelectorError("no message is in that span", hint=f"there are {number} messages")
-    return start, end
+    return Cut(start[0], end, start[1])
 
 
 def sliced(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:

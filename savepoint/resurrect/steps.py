@@ -348,6 +348,7 @@ class Resurrection:
             "mode": "full" if self._asked.part.full else "as it was",
             "messages": self._native.session.messages,
             "shown": self._native.session.shown,
+            "first_message": self._native.first,
             "repairs": repairs,
         }
 

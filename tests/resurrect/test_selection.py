@@ -52,8 +52,8 @@ def at(minute: int) -> float:
 def test_a_span_begins_with_its_prompt(span: Span, expected: list[str]) -> None:
     data = timed(4)
     pieces = [data[i : i + 100] for i in range(0, len(data), 100)]
-    start, end = selection.cut(pieces, span)
-    assert said(b"".join(selection.sliced(pieces, start, end))) == expected
+    found = selection.cut(pieces, span)
+    assert said(b"".join(selection.sliced(pieces, found.start, found.end))) == expected
 
 
 def test_the_result_of_a_tool_is_no_prompt() -> None:
@@ -62,8 +62,8 @@ def test_the_result_of_a_tool_is_no_prompt() -> None:
     talk.add("assistant", {"role": "assistant", "content": [call]})
     talk.add("user", {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]})
     talk.answer("done")
-    start, _ = selection.cut([talk.data], Span(4, 4))
-    assert start == 0
+    found = selection.cut([talk.data], Span(4, 4))
+    assert (found.start, found.first) == (0, 1)
 
 
 @pytest.mark.parametrize("option", ["--since", "--until"])
@@ -74,6 +74,26 @@ def test_a_time_without_a_zone_is_told_as_it_was_given(cli: Scene, option: str) 
     told = ran.err.rpartition("like ")[2].split()[0]
     assert cli("resurrect", option, told).code in (0, 1)
     assert "like @2026" in cli("show", "@yesterday").err
+
+
+def test_the_report_says_from_which_message_on_a_span_came_back(cli: Scene) -> None:
+    """`--messages 383-391` gave 72 messages, and no word of why."""
+    cli.transcript.unlink()
+    cli.write(Talk().say(3, "A").data)
+    cli.created()
+    told = cli.good("resurrect", "--messages", "4-5").text
+    assert "Messages: from number 3 on" in told
+    back = cli.good("resurrect", "2", "--messages", "1-2", "--json").json
+    assert back["session"]["first_message"] == 1
+
+
+def test_the_report_names_full_where_a_compaction_hides_messages(cli: Scene) -> None:
+    cli.transcript.unlink()
+    cli.write(Talk().say(2, "A").compact().say(1, "B").data)
+    cli.created()
+    text = cli.good("resurrect").text
+    assert "messages; `--full` shows those before" in text, text
+    assert "`--full`" not in cli.good("resurrect", "2", "--full").text
 
 
 def test_nothing_in_a_span_is_told() -> None:

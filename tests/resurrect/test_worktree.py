@@ -56,6 +56,22 @@ def repository(bare: Scene) -> Scene:
     return bare
 
 
+def test_the_report_names_the_changes_and_how_they_come_back(
+    repository: Scene, tmp_path: Path
+) -> None:
+    """Nothing said that there are any."""
+    report = repository.good("resurrect", "--json").json
+    folder = f"{report['folder']}/changes"
+    text = repository.good("resurrect").text
+    line = next(one for one in text.splitlines() if one.startswith("Changes: "))
+    assert "uncommitted files in " in line
+    assert line.endswith("; `--worktree DIR` puts them into a new worktree")
+    assert os.path.isdir(folder)
+    text = repository.good("resurrect", "--worktree", str(tmp_path / "wt")).text
+    line = next(one for one in text.splitlines() if one.startswith("Changes: "))
+    assert "--worktree" not in line
+
+
 def test_the_state_of_then_is_there_again(repository: Scene, tmp_path: Path) -> None:
     top, wanted = repository.project, tmp_path / "wt"
     before, status = git(top, "rev-parse", "HEAD"), git(top, "status", "--porcelain")
