@@ -1,6 +1,7 @@
 """save_consciousness_state: the main path, for hook and command line alike.
 
-    session lock → read, packs → store lock → snapshot → record → trusted head → acknowledged
+    session lock → saving lock, shared → read, packs → store lock → snapshot → record → trusted head
+    → acknowledged
 
 What each step makes durable, and what is lost if we die there: docs/life-of-a-savepoint.md.
 """
@@ -83,6 +84,7 @@ def save_consciousness_state(request: Request) -> Saved | None:
     with (
         repository.begin(request, store.scratch) as git,  # git reads while we do
         Lock(store.session_lock(key), request.deadline),
+        Lock(store.saving, request.deadline, shared=True),
     ):
         if unchanged.is_unchanged(store, key, request, claude):  # a twin of this fire was first
             return None

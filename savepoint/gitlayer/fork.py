@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record
@@ -18,7 +17,7 @@ from savepoint.gitlayer import adopt, cursor, joint, pushed
 from savepoint.gitlayer.adopt import Relation
 from savepoint.gitlayer.joint import Parents
 from savepoint.store import durable, index, keyring, savepoints, trusted
-from savepoint.store.files import names_in, read_bounded
+from savepoint.store.files import read_bounded
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -44,13 +43,11 @@ def take(
     """Do it; the accept record, and savepoints of the remote that came back without their content.
     ours: the commit of our ref, if there is one. now: Unix seconds.
 
-    No save of a known session goes on meanwhile. What is killed in between is done again by the
-    next call. Raises KeyFileError, BusyError, CommitError, DiskError.
+    No save goes on meanwhile. What is killed in between is done again by the next call.
+    Raises KeyFileError, BusyError, CommitError, DiskError.
     """
-    with ExitStack() as held:
-        for lock in _session_locks(paths):
-            held.enter_context(Lock(lock, remote.repo.deadline))
-        held.enter_context(Lock(paths.store.lock, remote.repo.deadline))
+    deadline = remote.repo.deadline
+    with Lock(paths.store.saving, deadline), Lock(paths.store.lock, deadline):
         index.settle(paths)
         accepted, problems = unfinished(remote.repo, paths, found), list[str]()
         if accepted is None:
@@ -88,11 +85,6 @@ def _rewrite(
     problems = adopt.content(repo, paths, found, identities, relation.lacking)
     durable.replace(paths.index_file, joined.data)
     return joined.accept, problems
-
-
-def _session_locks(paths: InstancePaths) -> list[str]:
-    locks = [name for name in names_in(paths.store.sessions) if name.endswith(".lock")]
-    return [os.path.join(paths.store.sessions, name) for name in locks]
 
 
 def _keep(paths: InstancePaths, data: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot
@@ -68,10 +68,7 @@ def remove(store: Store, now: float) -> Garbage:
     DiskError.
     """
     deadline = time.monotonic() + limits.LOCK_WAIT_SECONDS
-    with ExitStack() as held:
-        for key in _sessions(store):  # held from the first pack of a save to its record
-            held.enter_context(Lock(store.session_lock(key), deadline))
-        held.enter_context(Lock(store.lock, deadline))
+    with Lock(store.saving, deadline), Lock(store.lock, deadline):
         found = find(store, now)
         for one in found.orphans:
             if os.path.isdir(one.path):
@@ -98,11 +95,6 @@ def _stores_begun(home: str) -> Iterator[tuple[Orphan, float]]:
         path = os.path.join(home, name)
         if name.startswith(durable.TEMPORARY_PREFIX) and os.path.isdir(path):
             yield _folder("temporary file", path)
-
-
-def _sessions(store: Store) -> list[str]:
-    locks = [name for name in names_in(store.sessions) if name.endswith(".lock")]
-    return sorted({*(name.removesuffix(".lock") for name in locks), *pending.keys(store)})
 
 
 def _named(store: Store) -> tuple[set[str], set[str]]:

@@ -81,6 +81,13 @@ class Store(NamedTuple):
         return join(self.path, "lock")
 
     @property
+    def saving(self) -> str:
+        """Held shared by each save from its first pack to its record; alone by who removes packs
+        or rewrites an index. One descriptor, however many sessions there ever were.
+        """
+        return join(self.path, "saving.lock")
+
+    @property
     def objects(self) -> str:
         """Packs, by their first two digits."""
         return join(self.path, "objects")

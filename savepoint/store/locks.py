@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class Lock:
-    """An exclusive lock, held inside a `with` block.
+    """A lock, held inside a `with` block: exclusive, or with `shared` beside other shared ones.
 
     `deadline` is a time.monotonic() value. Raises BusyError when it passes, or LOCK_WAIT_SECONDS:
     a command has no deadline, but it does not wait for ever for a process that hangs.
     """
 
-    def __init__(self, path: str, deadline: float) -> None:
+    def __init__(self, path: str, deadline: float, *, shared: bool = False) -> None:
         self._path = path
+        self._how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         self._deadline = min(deadline, time.monotonic() + limits.LOCK_WAIT_SECONDS)
         self._fd = -1
 
@@ -52,7 +53,7 @@ class Lock:
     def _wait(self) -> None:
         while True:
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._fd, self._how)
             except OSError as failure:
                 if failure.errno not in (errno.EWOULDBLOCK, errno.EINTR):
                     raise

@@ -31,7 +31,7 @@ _FOLDERS = re.compile(
     rf"|dynasty(/{_BRANCH})?|instances|{_SLUG}(/logs(/precompact-saves|/forks)?)?"
 )
 _FILES = re.compile(
-    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?"
+    rf"config\.json(\.damaged-{_HEX}{{8}})?|lock|saving\.lock|worker\.(lock|next)|(outbox|ledger)\.db(-wal|-shm)?"
     rf"|outbox\.db\.damaged-{_HEX}{{16}}(-wal)?|objects/(?P<pack>{_HEX}{{2}})/(?P=pack){_HEX}{{62}}\.pack"
     rf"|sessions/{_KEY}(\.guidance|\.context|\.alarm)?\.json|sessions/{_KEY}\.lock"
     rf"|pending/{_KEY}\.json|pending/{_KEY}\.[0-9]{{12}}\.draft"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from savepoint.capture.capture import capture
 from savepoint.core import limits
-from savepoint.store import pending, savepoints
+from savepoint.core.errors import BusyError
+from savepoint.store import garbage, pending, savepoints
 from savepoint.store.locks import Lock
 from tests.work.scene import around, created
 
@@ -64,9 +67,8 @@ def test_gc_says_first_and_removes_with_yes(work: Working) -> None:
     assert pack.exists()
     told = work.scene.good("gc", "--yes", "--json").json
     assert (told["removed"], told["bytes"]) == (True, 5352)
-    assert _all_files(work) - {Path(work.store.path, "lock")} == kept - {
-        Path(work.store.path, "lock")
-    }
+    locks = {Path(work.store.lock), Path(work.store.saving)}
+    assert _all_files(work) - locks == kept - locks
     assert not folder.exists()
     assert work.scene.good("gc").text.startswith("nothing can go")
     assert work.scene("verify", "--all").code in {0, 3}
@@ -174,9 +176,52 @@ def test_gc_waits_for_a_save_and_gives_up(work: Working, monkeypatch: pytest.Mon
     created(work)
     pack = _orphan_pack(work, _OLD)
     monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.2)
-    with Lock(work.store.session_lock("11111111-2222-4333-8444-555555555555"), time.monotonic()):
+    soon = time.monotonic()
+    with Lock(work.store.saving, soon, shared=True), Lock(work.store.saving, soon, shared=True):
         assert work.scene("gc", "--yes").code == 11
     assert pack.exists()
+
+
+def test_a_save_of_a_session_that_had_none_is_waited_for_too(
+    work: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only sessions whose lock file was there when gc began were."""
+    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.2)
+    seen = []
+
+    def capturing(*given: Any) -> Any:  # noqa: ANN401  # passed on
+        with pytest.raises(BusyError):
+            garbage.remove(work.store, time.time())
+        seen.append(given)
+        return capture(*given)
+
+    monkeypatch.setattr("savepoint.save.capture", capturing)
+    created(work)
+    assert len(seen) == 1
+
+
+def test_a_save_waits_for_gc(work: Working, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LOCK_WAIT_SECONDS", 0.2)
+    work.scene.say("more")
+    with Lock(work.store.saving, time.monotonic()):
+        assert work.scene("create").code == 11
+    work.scene.good("create")
+
+
+def test_gc_after_many_sessions_needs_few_descriptors(work: Working) -> None:
+    """One was opened for each session that there ever was: macOS gives 256."""
+    created(work)
+    pack = _orphan_pack(work, _OLD)
+    for number in range(200):
+        Path(work.store.session_lock(f"11111111-2222-4333-8444-{number:012}")).touch()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/dev/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 100, before[1]))
+    try:
+        work.scene.good("gc", "--yes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert not pack.exists()
 
 
 def test_leftovers_of_git_go_too(work: Working) -> None:
