@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 # Under which id the shipped program runs here. Nobody has a key to it.
 PROGRAM = hashlib.sha256(b"savepoint/embedded-program/v1").digest()
-NOTE = "no independent witness: whoever can change this store can change its ledger as well"
 
 _SYSTEM_PROGRAM = bytes(32)
 
@@ -50,6 +49,9 @@ class EmbeddedLedger:
     def __init__(self, path: str, program: bytes = PROGRAM) -> None:
         self._path = path
         self._program = program
+
+    def bound(self, deadline: float) -> None:
+        """Nobody is asked: a call waits for whoever writes the file, LOCK_WAIT_SECONDS at most."""
 
     def genesis(self) -> bytes:
         """32 random bytes, made with the file."""

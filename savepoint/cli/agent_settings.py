@@ -129,11 +129,6 @@ def judged(command: str) -> StatusLine:
     return StatusLine(command, is_ours=False, own=command)
 
 
-def is_installed(text: str) -> bool:
-    """Is there a hook of ours? Raises SettingsError."""
-    return next(_ours(_parsed(_without_mark(text)[1])), None) is not None
-
-
 def _ours(settings: dict[str, Any]) -> Iterator[json_text.Path]:
     """Where our hooks are."""
     hooks = settings.get("hooks")

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 CHAIN_RULES = tuple(f"VERIFY-{number}" for number in range(17, 29))
-SAVEPOINT_RULES = CHAIN_RULES[5:9]
 ACCOUNT_RULES = (*CHAIN_RULES[:5], *CHAIN_RULES[9:])
 
 FINALIZED = "finalized"

@@ -115,17 +115,10 @@ class Remote(NamedTuple):
 
         Raises RemoteUnreachableError, RemoteDivergedError (what it sends is not sound).
         """
-        self._fetch(f"{self.below}/{slug}", commit, depth)
-
-    def fetch_commit(self, commit: str) -> None:
-        """Bring one commit alone, by its id. Raises as `fetch`; a remote may refuse that."""
-        self._fetch(commit, commit, 1)
-
-    def _fetch(self, what: str, commit: str, depth: int) -> None:
         place = f"{_SEEN}/{commit}"
         options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
         border = (f"--depth={depth}",) if depth else ()
-        refspec = f"{what}:{place}"  # no `+`: never over another commit
+        refspec = f"{self.below}/{slug}:{place}"  # no `+`: never over another commit
         command = ("fetch", *options, *border, "--no-auto-maintenance", self.url.text, refspec)
         result = self._run(command, limits.FETCH_SECONDS)
         if any(words in result.err for words in _HOSTILE):

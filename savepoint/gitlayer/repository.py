@@ -99,7 +99,6 @@ def ensure(repo: Repository) -> None:
         return
     if os.path.lexists(repo.path):
         raise CommitError(f"{repo.path} is no git repository", hint="run `savepoint fsck`")
-    check_version(repo)
     _create(repo)
 
 

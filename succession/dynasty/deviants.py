@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from succession.dynasty.meta import Life
 
 UNRESOLVED = "unresolved"
-RESOLUTIONS = ("fixed", "vault-updated", "accepted", "dismissed")
 NUDGE = f"⚠️ Deviant unresolved for {DEVIANT_NUDGE_SESSIONS}+ sessions"
 ASK = f"🚨 Deviant unresolved for {DEVIANT_RESOLVE_SESSIONS}+ sessions — consider resolving"
 

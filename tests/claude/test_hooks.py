@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.cli import agent_settings
 from tests.claude.client import Client, running
 from tests.claude.screen import Screen
 from tests.claude.stub import Reply, texts
@@ -218,7 +217,7 @@ def test_the_plugin_from_its_marketplace_and_the_settings_are_one(session: Sessi
     greetings = list(texts(session.claude.stub.turns[-1]["messages"]))
     assert sum("savepoint saves the state of this session" in text for text in greetings) <= 2
     session.good("uninstall", "claude-code")
-    assert not agent_settings.is_installed(session.settings.read_text())
+    assert "savepoint-hook" not in session.settings.read_text()
     assert "savepoint@savepoint" in session.settings.read_text()
 
 
