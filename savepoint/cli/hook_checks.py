@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from savepoint.cli import agent_checks
 from savepoint.cli.checks import Check, fail, good, warn
+from savepoint.core.strict_json import objects
 
 EVENTS = ("PreCompact", "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")  # that save
 QUIET = ("PostCompact", "SubagentStop")  # at which hook.py does nothing
@@ -89,14 +90,10 @@ def entries_of(file: str) -> list[Entry]:
         return []
     found = []
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for group in _dicts(groups):
-            commands = (_words(hook) for hook in _dicts(group.get("hooks")))
+        for group in objects(groups):
+            commands = (_words(hook) for hook in objects(group.get("hooks")))
             found += [_entry(file, event, words) for words in commands if _ours(words) is not None]
     return found
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _words(hook: dict[str, Any]) -> list[str]:

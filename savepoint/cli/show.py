@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from savepoint.cli import options, place, summary, terminal
+from savepoint.core import snapshot
 from savepoint.core.errors import SelectorError, UsageError
 from savepoint.store import savepoints
 
@@ -144,4 +145,4 @@ class _Opened:
 
 def _is_named(file: StoredFile, path: str) -> bool:
     """By the bytes of its path: not every name is UTF-8."""
-    return summary.path_bytes(file.path) == os.fsencode(path)
+    return snapshot.path_bytes(file.path) == os.fsencode(path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from savepoint.cli import layer3, terminal
 from savepoint.cli.folded import folded
-from savepoint.core import limits
+from savepoint.core import limits, snapshot
 from savepoint.store import config, savepoints
 from savepoint.work import layer2
 
@@ -102,15 +101,8 @@ def git(store: Store, document: Members) -> dict[str, Json]:
     }
 
 
-def path_bytes(path: Json) -> bytes:
-    """The bytes of a path as a snapshot spells it."""
-    if isinstance(path, dict):
-        return base64.b64decode(str(path["b64"]))
-    return str(path).encode("utf-8")
-
-
 def _path(path: Json) -> str:
-    return os.fsdecode(path_bytes(path))
+    return os.fsdecode(snapshot.path_bytes(path))
 
 
 def _bare(entry: Members) -> Members:

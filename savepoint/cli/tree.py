@@ -15,9 +15,10 @@ from savepoint import gitcmd
 from savepoint.cli import place
 from savepoint.core import limits, member_names, snapshot
 from savepoint.core.errors import CommitError, OutputExistsError, SelectorError
+from savepoint.core.strict_json import objects
 from savepoint.gitlayer.repository import Repository
 from savepoint.gitlayer.tree import contents
-from savepoint.resurrect import members, moves
+from savepoint.resurrect import moves
 from savepoint.store import durable, savepoints, worktree
 
 if TYPE_CHECKING:
@@ -140,17 +141,17 @@ class _Changes:
     def __init__(self, store: Store, document: dict[str, Json]) -> None:
         self._store = store
         files = [one for one in savepoints.files(store, document) if one.part == "changes"]
-        entries = _objects(savepoints.listed(store, document, ("git_state", "changes", "files")))
+        entries = objects(savepoints.listed(store, document, ("git_state", "changes", "files")))
         self.present: dict[bytes, tuple[str, StoredFile]] = {}
         self.staged: dict[bytes, tuple[str, StoredFile]] = {}
         for one, entry in zip(files, entries, strict=True):
             kind = self.present if entry["kind"] in _PRESENT else self.staged
-            path = members.path_bytes(one.path)
+            path = snapshot.path_bytes(one.path)
             if not member_names.hazard(tuple(path.split(b"/"))):
                 kind[path] = (str(entry["mode"]), one)
         deleted = savepoints.listed(store, document, ("git_state", "changes", "deleted"))
         names = deleted if isinstance(deleted, list) else []
-        self.deleted = {members.path_bytes(one) for one in names}
+        self.deleted = {snapshot.path_bytes(one) for one in names}
 
     def on_disk(self) -> dict[bytes, tuple[str, StoredFile]]:
         """What stood there: as it was staged, unless it was changed or deleted after that."""
@@ -216,10 +217,6 @@ def _put(folder: Folder, path: bytes, pieces: Iterable[bytes], mode: str) -> Non
         if folder.new(parts[-1], pieces, _MODES.get(mode, 0o666)) is None:
             shown = path.decode("utf-8", "backslashreplace")
             raise OutputExistsError(f"{os.path.join(folder.path, shown)} is there already")
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _git(

@@ -30,10 +30,6 @@ _digest = schema.spelled(spelling.digest)
 _HOLDER = {"instance": _instance, "key": _key}
 
 
-def _hex(size: int) -> schema.Check:
-    return schema.spelled(lambda text: spelling.hex_bytes(text, size))
-
-
 _SHAPE = schema.members(
     {
         "v": schema.one_of(VERSION),
@@ -47,14 +43,14 @@ _SHAPE = schema.members(
                         "seq": schema.positive,
                         "record": _digest,
                         "snapshot_hash": schema.spelled(spelling.prefixed_digest),
-                        "commit": schema.nullable(_hex(_COMMIT_DIGITS)),
+                        "commit": schema.nullable(schema.hexadecimal(_COMMIT_DIGITS)),
                     }
                 )
             }
         ),
-        "successor": schema.members(_HOLDER | {"nonce": _hex(keys.NONCE_BYTES)}),
+        "successor": schema.members(_HOLDER | {"nonce": schema.hexadecimal(keys.NONCE_BYTES)}),
         "between": schema.array(schema.members(_HOLDER)),
-        "signature": _hex(keys.SIGNATURE_BYTES),
+        "signature": schema.hexadecimal(keys.SIGNATURE_BYTES),
     }
 )
 

@@ -47,7 +47,7 @@ _SHAPE = schema.members(
         "document": schema.spelled(spelling.digest),
         "instance": schema.spelled(spelling.Instance.parse),
         "signer": schema.spelled(spelling.key_bytes),
-        "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
+        "signature": schema.hexadecimal(keys.SIGNATURE_BYTES),
     }
 )
 

@@ -22,7 +22,7 @@ TYPE = "SAVEPOINT_PROOF"
 
 _SHA1_DIGITS = 40
 _key = schema.spelled(spelling.key_bytes)
-_account = schema.spelled(lambda text: spelling.hex_bytes(text, entry.ACCOUNT_BYTES))
+_account = schema.hexadecimal(entry.ACCOUNT_BYTES)
 
 
 def _hex(text: str) -> bytes:

@@ -40,7 +40,7 @@ _HEAD: dict[str, schema.Check] = {
     "instance": schema.spelled(spelling.Instance.parse),
 }
 _BODIES: dict[str, dict[str, schema.Check]] = {
-    "birth": {"nonce": schema.spelled(lambda text: spelling.hex_bytes(text, keys.NONCE_BYTES))},
+    "birth": {"nonce": schema.hexadecimal(keys.NONCE_BYTES)},
     "save": {
         "session_id": schema.spelled(spelling.session_key),
         "from": schema.nullable(ORIGIN),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from savepoint.core import spelling
 from savepoint.core.errors import MalformedError
 
 TYPE_CHECKING = False
@@ -55,6 +56,11 @@ def spelled(parse: Callable[[str], object]) -> Check:
             raise MalformedError(f"{where}: {failure.message}") from failure
 
     return check
+
+
+def hexadecimal(size: int) -> Check:
+    """Hex of exactly so many bytes."""
+    return spelled(lambda text: spelling.hex_bytes(text, size))
 
 
 def one_of(*values: Json) -> Check:

@@ -19,7 +19,7 @@ _SIGNATURE_MEMBER_BYTES = len(_SIGNATURE) + 2 * keys.SIGNATURE_BYTES + 1  # with
 
 TAIL: dict[str, schema.Check] = {
     "signer": schema.spelled(spelling.key_bytes),
-    "signature": schema.spelled(lambda text: spelling.hex_bytes(text, keys.SIGNATURE_BYTES)),
+    "signature": schema.hexadecimal(keys.SIGNATURE_BYTES),
 }
 
 

@@ -35,6 +35,13 @@ def _path(value: Json, where: str) -> None:
         schema.members({"b64": schema.spelled(_no_utf8)})(value, where)
 
 
+def path_bytes(path: Json) -> bytes:
+    """The bytes of a path that has its shape."""
+    if isinstance(path, dict):
+        return binascii.a2b_base64(str(path["b64"]))
+    return str(path).encode("utf-8")
+
+
 def _no_utf8(text: str) -> None:
     """Base64 in its one spelling (RFC 4648, section 4), of bytes that a string could not hold."""
     try:
@@ -123,7 +130,7 @@ _SHAPE = schema.members(
         "timestamp_iso8601": _time,
         "instance_id": schema.spelled(spelling.Instance.parse),
         "instance_number": schema.count,
-        "salt": schema.spelled(lambda text: spelling.hex_bytes(text, 16)),
+        "salt": schema.hexadecimal(16),
         "session_token_budget": _nullable_count,
         "tokens_used_this_session": _nullable_count,
         "tokens_remaining": _nullable_count,

@@ -109,3 +109,8 @@ _DECODER = json.JSONDecoder(
     parse_float=_refuse_number,
     parse_constant=_refuse_number,
 )
+
+
+def objects(value: Json) -> list[dict[str, Json]]:
+    """The objects of a list; none of anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

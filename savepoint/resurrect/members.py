@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import member_names
+from savepoint.core import member_names, snapshot
 from savepoint.core.errors import TamperedError
 from savepoint.core.named import NamedTuple
 
@@ -40,13 +39,6 @@ class Members(NamedTuple):
     left_out: list[tuple[str, str]]
 
 
-def path_bytes(path: Json) -> bytes:
-    """The bytes of a path as a snapshot spells it."""
-    if isinstance(path, dict):
-        return base64.b64decode(str(path["b64"]))
-    return str(path).encode("utf-8")
-
-
 def loaded(files: Iterable[StoredFile]) -> Members:
     """The loaded files: by their path below the project, or in OUTSIDE.
 
@@ -54,7 +46,7 @@ def loaded(files: Iterable[StoredFile]) -> Members:
     """
     found = dict[tuple[bytes, ...], Member]()
     for one in files:
-        name = path_bytes(one.path)
+        name = snapshot.path_bytes(one.path)
         parts = _parts(name) if not name.startswith(b"/") else _outside(name)
         while parts in found and parts[0] == OUTSIDE:  # two spellings of one path
             parts = (*parts[:-1], parts[-1] + b"~")
@@ -70,13 +62,13 @@ def changed(files: Iterable[StoredFile], entries: Iterable[dict[str, Json]]) -> 
         if mode is None:
             raise TamperedError(f"a change of mode {entry['mode']} is no file: {one.path!r}")
         kind = str(entry["kind"]).encode()
-        found.append(Member((kind, *_parts(path_bytes(one.path))), one, mode))
+        found.append(Member((kind, *_parts(snapshot.path_bytes(one.path))), one, mode))
     return _sorted(found)
 
 
 def companions(files: Iterable[StoredFile]) -> Members:
     """What lies beside a transcript, by its label. Raises TamperedError."""
-    return _sorted(Member(_parts(path_bytes(one.path)), one) for one in files)
+    return _sorted(Member(_parts(snapshot.path_bytes(one.path)), one) for one in files)
 
 
 def _sorted(members: Iterable[Member]) -> Members:

@@ -364,7 +364,7 @@ class Resurrection:
     def _paths(self) -> Json:
         """A project that has another path now."""
         recorded = snapshot.member_at(self._document, ("git_state", "roots", "project"))
-        before = os.fsdecode(members.path_bytes(recorded))
+        before = os.fsdecode(snapshot.path_bytes(recorded))
         return (
             None if before == self._asked.target else {"before": before, "now": self._asked.target}
         )

@@ -189,10 +189,6 @@ def _member(value: dict[str, Json]) -> Member:
     return Member(str(instance), bytes.fromhex(str(nonce)), spelling.key_bytes(str(key)), known)
 
 
-def _hex(size: int) -> schema.Check:
-    return schema.spelled(lambda text: spelling.hex_bytes(text, size))
-
-
 def _root_file(text: str) -> None:
     if not ROOT_FILE.fullmatch(text):
         raise MalformedError("not the name of a root")
@@ -203,7 +199,7 @@ _SHAPE = schema.members(
         "v": schema.one_of(1),
         "type": schema.one_of(TYPE),
         "created": schema.spelled(spelling.time_seconds),
-        "store": _hex(16),
+        "store": schema.hexadecimal(16),
         "remote": schema.nullable(schema.text),
         "ledger": schema.nullable(schema.text),
         "genesis": schema.nullable(schema.text),
@@ -213,14 +209,16 @@ _SHAPE = schema.members(
             schema.members(
                 {
                     "instance": schema.spelled(Instance.parse),
-                    "nonce": _hex(keys.NONCE_BYTES),
+                    "nonce": schema.hexadecimal(keys.NONCE_BYTES),
                     "key": schema.spelled(spelling.key_bytes),
                     "head": schema.nullable(schema.anything),  # trusted.from_json has its shape
                 }
             )
         ),
         "roots": schema.array(
-            schema.members({"file": schema.spelled(_root_file), "seed": _hex(keys.SEED_BYTES)})
+            schema.members(
+                {"file": schema.spelled(_root_file), "seed": schema.hexadecimal(keys.SEED_BYTES)}
+            )
         ),
         "identity": schema.text,
         "recipients": schema.text,

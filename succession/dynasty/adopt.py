@@ -20,14 +20,13 @@ from savepoint.store.files import read_bounded
 from succession.dynasty import record
 from succession.dynasty.constants import FILE_BYTES
 from succession.dynasty.entry import to_bytes, to_text
-from succession.dynasty.state import brief
+from succession.dynasty.state import briefed
 
 if TYPE_CHECKING:
     from succession.dynasty.branch import Branch
     from succession.dynasty.keep import Held
     from succession.dynasty.meta import Meta
     from succession.dynasty.record import Done
-    from succession.dynasty.state import State
 
 _WITHOUT = "without that file its pages are taken over, and its first ruler begins anew"
 _PAGES = ("day.md", "dusk.md", "dawn.md")
@@ -92,7 +91,7 @@ def take(held: Held, found: Found, now: int) -> tuple[Done, bytes]:
     kept = tuple(one._replace(source="import") for one in done.kept)
     lines = to_bytes(_joined(to_text(held.state.lineage), texts.get("lineage.md", "")))
     added = lines.removeprefix(held.state.lineage)
-    return done._replace(state=_briefed(done.state), kept=kept), added
+    return done._replace(state=briefed(done.state), kept=kept), added
 
 
 def _read(path: str) -> bytes | None:
@@ -101,10 +100,6 @@ def _read(path: str) -> bytes | None:
     except MalformedError as failure:
         hint = "it takes regular files, none of them longer than a dynasty's may be"
         raise UsageError(failure.message, hint=hint) from None
-
-
-def _briefed(state: State) -> State:
-    return state._replace(briefing=brief(state))
 
 
 def _own(folder: str, branch: Branch) -> list[str]:

@@ -10,7 +10,7 @@ from succession.dynasty.archive import SAVEPOINT
 from succession.dynasty.constants import VAULT_MAX_LINES
 from succession.dynasty.entry import DECISION, Entry, to_bytes, to_text
 from succession.dynasty.meta import Suggestion
-from succession.dynasty.state import brief
+from succession.dynasty.state import briefed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def record(state: State, one: Entry, now: int, origin: str, source: str = "recor
         one = _another(state, one, taken)
     admitted = admit.admit(Admitted(state.meta), [one], source, now, origin)
     state = state._replace(meta=admitted.meta, day=markdown.appended(state.day, one))
-    return Done(_briefed(state), admitted.kept, one)
+    return Done(briefed(state), admitted.kept, one)
 
 
 def _another(state: State, one: Entry, taken: Mapping[str, str]) -> Entry:
@@ -90,7 +90,7 @@ def observe(state: State, found: Sequence[Entry], now: int, origin: str) -> Done
             text = markdown.appended(done.state.day, one)
         admitted = admit.admit(Admitted(done.state.meta, done.kept), [one], SAVEPOINT, now, origin)
         done = Done(done.state._replace(meta=admitted.meta, day=text), admitted.kept)
-    return done._replace(state=_briefed(done.state))
+    return done._replace(state=briefed(done.state))
 
 
 def is_buried(state: State, one: Entry) -> bool:
@@ -126,7 +126,7 @@ def decree(state: State, wanted: str) -> Done:
     ]
     if one.decree:
         return Done(state)
-    return Done(_briefed(state._replace(dusk="".join(part.raw for part in parts))))
+    return Done(briefed(state._replace(dusk="".join(part.raw for part in parts))))
 
 
 def promote(state: State, wanted: str) -> Done:
@@ -153,9 +153,7 @@ def promote(state: State, wanted: str) -> Done:
         for part in state.dusk_page.parts
     )
     meta = state.meta._replace(lives=lives)
-    return Done(
-        _briefed(state._replace(meta=meta, dusk=dusk, vault=vault.added(state.vault, line)))
-    )
+    return Done(briefed(state._replace(meta=meta, dusk=dusk, vault=vault.added(state.vault, line))))
 
 
 def decline(state: State) -> Done:
@@ -166,7 +164,7 @@ def decline(state: State) -> Done:
     declined = tuple(sorted({*state.meta.declined, *asked.triggers}))
     meta = state.meta._replace(suggestion=None, declined=declined)
     dawn = markdown.suggesting(state.dawn, asked.reason, "")
-    return Done(_briefed(state._replace(meta=meta, dawn=dawn)))
+    return Done(briefed(state._replace(meta=meta, dawn=dawn)))
 
 
 def suggest(state: State, session: str) -> State:
@@ -186,7 +184,7 @@ def suggest(state: State, session: str) -> State:
         return state
     reasons = (one.reason if one else "" for one in (asked, suggestion))
     dawn = markdown.suggesting(state.dawn, *reasons)
-    return _briefed(state._replace(meta=state.meta._replace(suggestion=suggestion), dawn=dawn))
+    return briefed(state._replace(meta=state.meta._replace(suggestion=suggestion), dawn=dawn))
 
 
 def find(entries: Sequence[Entry], wanted: str, where: str) -> Entry:
@@ -199,10 +197,6 @@ def find(entries: Sequence[Entry], wanted: str, where: str) -> Entry:
         hint = f"name its title, or {_ID_DIGITS} or more digits of its id"
         raise SelectorError(f"{where} has {count} {wanted!r}", hint=hint)
     return found[0]
-
-
-def _briefed(state: State) -> State:
-    return state._replace(briefing=brief(state))
 
 
 def _tagged(raw: str) -> str:

@@ -68,3 +68,8 @@ def brief(state: State, session: str = "") -> str:
         told=asked is not None and asked.surfaced not in (None, session),
     )
     return "" if given.is_empty else briefing.text(given)
+
+
+def briefed(state: State) -> State:
+    """With the briefing that it has now."""
+    return state._replace(briefing=brief(state))
