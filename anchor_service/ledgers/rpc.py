@@ -52,7 +52,7 @@ class RpcLedger:
         weakref.finalize(self, _close, self._runner, self._endpoints)
 
     def bound(self, deadline: float) -> None:
-        """From now on no call lasts longer than until then, of time.monotonic()."""
+        """As the protocol says."""
         self._endpoints.deadline = deadline
 
     @property

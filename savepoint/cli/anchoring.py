@@ -108,14 +108,12 @@ class Anchor:
     def _ledger(self, store: Store, choice: str, program: bytes, deadline: float) -> Ledger:
         """One for the process: a new one asks each endpoint anew which cluster it is of."""
         from anchor_service import ledgers
-        from anchor_service.ledgers.rpc import RpcLedger
 
         known = self._ledgers.get((choice, program))
         if known is None:
             known = ledgers.open_ledger(choice, store=store, program=program)
             self._ledgers[choice, program] = known
-        if isinstance(known, RpcLedger):
-            known.bound(deadline)
+        known.bound(deadline)
         return known
 
     def _of(self, paths: InstancePaths, chosen: Config, around: Surroundings) -> Job | None:

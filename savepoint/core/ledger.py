@@ -65,6 +65,9 @@ class Ledger(Protocol):
     def endpoints(self) -> int:
         """How many independent places are asked for what is finalized."""
 
+    def bound(self, deadline: float) -> None:
+        """From now on no call lasts longer than until then, of time.monotonic()."""
+
     def genesis(self) -> bytes:
         """32 bytes: what tells one cluster, or one life of it, from another."""
 
