@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.config import Config
 
+_PROGRAM = (
+    "`savepoint ledger deploy` puts the program there, once, or `savepoint config program ID` "
+    "names one that is there"
+)
 _OWN = ("instance", "exclude", "projects", "remote", "push_wait", "threshold")
 _KEYS = (*_OWN, *ledger_config.KEYS)
 _UNSET = ("exclude", "remote", *ledger_config.KEYS)
@@ -77,9 +81,14 @@ def config(
 
 
 def _look(at: place.Place, key: str) -> None:
-    """A path that is no repository was perhaps misspelt; that is seen at once, and asks no network.
-    A disk that is away for now is as good.
+    """What can be said at once of what was chosen. A path that is no repository was perhaps
+    misspelt; that asks no network, and a disk that is away for now is as good.
     """
+    if key == "ledger" and at.config.ledger is not None:
+        from savepoint.cli import chain
+
+        if chain.program_of(at.config, at.config.ledger) is None:
+            terminal.note(f"nothing is anchored yet: {_PROGRAM}")
     if key != "remote" or at.config.remote is None:
         return
     if remote_url.parse(at.config.remote, "/").kind in ("path", "file"):

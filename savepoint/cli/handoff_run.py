@@ -87,6 +87,8 @@ def gather(
         where = "" if one.offset is None else f" (byte {one.offset} of the transcript)"
         terminal.say(f"{one.id} {one.what}: {one.text}{where}")
     terminal.say(f"{terminal.counted(len(left), 'candidate')} to be mapped or dismissed")
+    if left:
+        terminal.advise(boundary.ANSWER)
 
 
 def create(

@@ -73,6 +73,9 @@ def backup(
         raise OutputExistsError(f"{target} exists")  # before anybody types a passphrase
     taken = safekeeping.take(at.store, at.config, int(time.time()), _genesis(at))
     secret = passphrase.get(passphrase_file, twice=True)
+    if len(secret) < limits.PASSPHRASE_SHORT:
+        weak = f"a passphrase of less than {limits.PASSPHRASE_SHORT} characters can be guessed"
+        terminal.note(f"{weak}: take several words, and make the backup again")
     size = _make(at.store, target, taken.backup, secret, force=force)
     if as_json:
         terminal.document(_made(taken, target, size))

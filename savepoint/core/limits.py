@@ -62,6 +62,7 @@ STALE_SECONDS = 60.0  # a git that has not touched its file for this long is dea
 RECIPIENTS = 64  # keys that a savepoint is encrypted to
 KEY_LIST_BYTES = 64 * KIB  # bytes of recipients.txt and of age-identity.txt
 PASSPHRASE_BYTES = 4 * KIB  # bytes of a file with the passphrase of a backup
+PASSPHRASE_SHORT = 12  # characters; fewer are told to be weak: a file can be guessed at for ever
 COMMIT_BYTES = 64 * KIB  # bytes of one commit object; ours have some 700
 TREE_FILES = 100_000  # files of one commit
 ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes for each 64 KiB

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
     from succession.handoff.ledger import Ledger, Thread
 
+ANSWER = (  # to a candidate
+    "`savepoint handoff item map ITEM CANDIDATE` says which open item one is, "
+    "`savepoint handoff item dismiss CANDIDATE --reason TEXT` that it is none"
+)
+
 
 def reasons(
     store: Store, ledger: Ledger, thread: Thread, transcript: str | None, until: float = 0.0

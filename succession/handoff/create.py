@@ -70,7 +70,9 @@ def create(
             held.add(author, now, [Draft("ask", thread.id, {})])
         told = "; ".join(f"{one.what}: {one.evidence}" for one in reasons[: limits.LISTED])
         more = len(reasons) - limits.LISTED
-        raise BoundaryError(told + (f"; and {more} more" if more > 0 else ""))
+        is_busy = any(reason.what != "not reconciled" for reason in reasons)
+        answer = "" if is_busy or not held.ledger.unresolved(thread.id) else boundary.ANSWER
+        raise BoundaryError(told + (f"; and {more} more" if more > 0 else ""), hint=answer)
     heir = new_thread()
     passing = Passing(
         thread,

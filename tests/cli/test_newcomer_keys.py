@@ -50,3 +50,15 @@ def test_recipients_without_the_stores_own_key_are_named(cli: Scene) -> None:
 def test_keys_that_are_whole_are_not_told_of(cli: Scene) -> None:
     cli.created()
     assert "keys/" not in cli.good("fsck").text
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("passphrase", "weak"), [("abc", True), ("three plain words", False)])
+def test_a_short_passphrase_is_told_to_be_weak(
+    cli: Scene, tmp_path: Path, passphrase: str, *, weak: bool
+) -> None:
+    path = tmp_path / "word"
+    path.write_text(f"{passphrase}\n")
+    path.chmod(0o600)
+    ran = cli.good("keys", "backup", "-o", str(tmp_path / "k"), "--passphrase-file", str(path))
+    assert ("less than 12 characters can be guessed" in ran.err) == weak

@@ -243,6 +243,15 @@ def test_a_candidate_is_not_mapped_to_what_is_closed(life: Life) -> None:
     assert "item dismiss" in ran.err
 
 
+def test_what_is_not_reconciled_names_the_commands_that_answer_it(life: Life) -> None:
+    (one,) = life.json("gather")["unresolved"]
+    for command in ("gather", "create"):
+        ran = life(command)
+        assert one["id"] in ran.text + ran.err
+        for verb in ("map ITEM CANDIDATE", "dismiss CANDIDATE --reason TEXT"):
+            assert f"`savepoint handoff item {verb}`" in ran.err, command
+
+
 def test_no_title_is_refused(life: Life) -> None:
     for number, title in enumerate((" ", "t" * 4000, "\x01" * 4000)):
         session = f"session-{number}"

@@ -159,7 +159,9 @@ def test_a_ledger_that_began_anew_is_found_by_sync(cli: Scene) -> None:
 
 
 def test_config_of_the_ledger(cli: Scene, tmp_path: Path) -> None:
-    cli.good("config", "ledger", "devnet")
+    told = cli.good("config", "ledger", "devnet").err
+    assert "`savepoint ledger deploy` puts the program there" in told
+    assert "`savepoint config program ID`" in told
     cli.good("config", "program", _PROGRAM)
     cli.good("config", "spend", "50000")
     wallet = tmp_path / "id.json"
