@@ -6,9 +6,23 @@ from typing import TYPE_CHECKING
 
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.strict_json import parse
+from savepoint.store import savepoints
 
 if TYPE_CHECKING:
+    from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
+    from savepoint.store.layout import InstancePaths
+
+
+def held_by(paths: InstancePaths, one: Record, part: str) -> bytes | None:
+    """A savepoint's memory; part: `succession` or `handoff`. None: it has none. Raises
+    MalformedError, UnsupportedFormatError, DiskError.
+    """
+    document = savepoints.open_snapshot(paths, one).document
+    for file in savepoints.files(paths.store, document):
+        if file.part == part:
+            return b"".join(savepoints.content(paths.store, file))
+    return None
 
 
 def unpack(data: bytes) -> dict[str, bytes]:

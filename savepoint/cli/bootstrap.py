@@ -50,6 +50,10 @@ _LATER = (
     "leave out --apply; then `savepoint resurrect --only files --apply --force` replaces them, "
     "with a copy kept"
 )
+_IMPORT = (
+    "`savepoint resurrect SELECTOR --only memory` of an older savepoint writes a folder, and "
+    "`savepoint succession import FOLDER --force` puts in place what is whole in it"
+)
 _AWAY = "embedded ledger stays on its machine"
 _CAVEAT = (
     "no ledger could be asked: a rollback of the remote to any state after the backup's heads "
@@ -188,6 +192,7 @@ def _run(
     def publish() -> Parent:
         fresh = found._replace(config=at.config)
         _bring_threads(found)
+        _bring_dynasty(found)
         published = making.publish(fresh, place.home(), kept, at.folder)
         if published.aside:
             terminal.note(f"what stood in the store's place, without savepoints: {published.aside}")
@@ -210,6 +215,22 @@ def _bring_threads(found: Fetched) -> None:
             saved.put_back(found.store, data)
     except SavepointError as failure:
         terminal.note(f"what threads owe does not come back: {failure.message}")
+
+
+def _bring_dynasty(found: Fetched) -> None:
+    """What was passed on, of all branches, is in the store as well. What is damaged stays out."""
+    from succession import bundles
+    from succession.dynasty import bundle
+
+    try:
+        data = bundles.held_by(found.paths, found.savepoint, "succession")
+        left = bundle.put_back(found.store, data, "", force=False).left if data is not None else ()
+    except SavepointError as failure:
+        left = (failure.message,)
+    for one in left:
+        terminal.note(f"of what was passed on, not all comes back: {one}")
+    if left:
+        terminal.note(_IMPORT)
 
 
 def _only_verify(url: RemoteUrl, instance: str, ledger: str) -> None:

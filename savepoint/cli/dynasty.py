@@ -89,6 +89,19 @@ def damage(store: Store) -> list[SavepointError]:
     return [one for _, one in found]
 
 
+def reigns(store: Store) -> list[Json]:
+    """What each branch has, for a session that goes on. What cannot be read is said, and takes
+    nothing else away.
+    """
+    from succession.dynasty import whole
+
+    try:
+        return [dict(one._asdict()) for one in whole.reigns(store)]
+    except SavepointError as failure:
+        terminal.note(f"what was passed on cannot be read: {failure.message}")
+        return []
+
+
 def hint(store: Store, folder: str, failure: SavepointError) -> str:
     """What to do about it; folder: of the branch, empty for what all branches share."""
     if failure.hint != DynastyError.default_hint:

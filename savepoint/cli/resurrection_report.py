@@ -90,8 +90,8 @@ def _print(report: dict[str, Any]) -> None:
     terminal.say()
     _places(report)
     for one in report["dynasty"]:
-        held = terminal.counted(one["entries"], "entry", "entries")
-        terminal.say(f"Memory of {one['ruler']} on {one['branch']}: {held} in place")
+        held = "1 entry" if one["entries"] == 1 else f"{one['entries']} entries"
+        terminal.say(f"Memory: {held} of {one['ruler']} on {one['branch']} in place")
     for one in report["open_items"]:
         terminal.say(f"Open: {one['item']} of {one['title']}: {one['text']}")
     if report["instance"]:

@@ -57,7 +57,7 @@ def put_back(store: Store, data: bytes, branch: str, *, force: bool) -> Back:
     if fault is not None:
         told = f"what is to be put back is damaged: {fault.message}"
         raise DynastyError(told) if isinstance(fault, DynastyError) else fault
-    left = [f"{one} stays as it is: {failure.message}" for one, failure in faults.items()]
+    left = [f"{one} is not put back: {failure.message}" for one, failure in faults.items()]
     files = {path: one for path, one in files.items() if path.partition("/")[0] not in faults}
     folder = keep.folder_of(store)
     durable.make_directories(folder)

@@ -14,6 +14,8 @@ from savepoint.store.locks import Lock
 from succession import bundles
 from succession.dynasty import journal, keep, meta
 from succession.dynasty.constants import SAVEPOINTS_LOOKED_AT
+from succession.dynasty.entry import to_text
+from succession.dynasty.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +35,35 @@ class Newest(NamedTuple):
 
     paths: InstancePaths
     record: Record
+
+
+class Reign(NamedTuple):
+    """What a branch has in its tiers."""
+
+    branch: str
+    ruler: str  # `Claude 3`
+    entries: int  # of Day and Dusk
+
+
+def reigns(store: Store) -> list[Reign]:
+    """That of each branch, as it is on disk. Raises DynastyError, UnsupportedFormatError,
+    DiskError.
+    """
+    folder = keep.folder_of(store)
+    listed = _listed(folder) if os.path.isdir(folder) else []
+    branches = [os.path.dirname(one) for one in listed if os.path.basename(one) == keep.META]
+    return [_reign(folder, one) for one in branches]
+
+
+def _reign(folder: str, branch: str) -> Reign:
+    named, day, dusk = (
+        f"{branch}/{name}" for name in (keep.META, keep.PAGES["day"], keep.PAGES["dusk"])
+    )
+    files = journal.read(folder, [named, day, dusk])
+    known = meta.load(files[named] or b"", f"{DYNASTY}/{named}")
+    state = State(known, to_text(files[day] or b""), to_text(files[dusk] or b""))
+    held = {one.id for one in (*state.day_page.entries, *state.dusk_page.entries)}
+    return Reign(known.branch, known.title(), len(held))
 
 
 def is_own(path: str) -> bool:

@@ -135,11 +135,7 @@ def held_by(paths: InstancePaths, one: Record) -> bytes | None:
     """The bytes of a savepoint's `handoff_state`. Raises MalformedError, UnsupportedFormatError,
     DiskError.
     """
-    document = savepoints.open_snapshot(paths, one).document
-    for file in savepoints.files(paths.store, document):
-        if file.part == PART:
-            return b"".join(savepoints.content(paths.store, file))
-    return None
+    return bundles.held_by(paths, one, PART)
 
 
 def put_back(store: Store, data: bytes, *, force: bool = False) -> Back:

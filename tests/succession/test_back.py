@@ -123,7 +123,7 @@ def test_a_branch_that_is_broken_in_it_stays_as_it_is(scene: Scene) -> None:
     (scene.own / "dynasty.json").unlink()
     back = _put_back(scene, data)
     assert scene.state.meta.current == 1
-    assert [one.partition(":")[0] for one in back.left] == ["dead stays as it is"]
+    assert [one.partition(":")[0] for one in back.left] == ["dead is not put back"]
 
 
 @pytest.mark.parametrize("path", ["vault.md~", "README.md", "main/notes/a.md", "Main Notes/ä"])
