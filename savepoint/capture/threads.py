@@ -8,7 +8,7 @@ import os
 
 from savepoint.core import limits, spelling
 from savepoint.core.digest import sha256
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.patterns import late
 from savepoint.store import trusted
 from savepoint.store.files import read_bounded
@@ -25,7 +25,10 @@ def damage(store: Store) -> str:
     """What is wrong with it; empty where nothing is. Signatures are not looked at. Raises
     DiskError.
     """
-    head = trusted.load(store.instance(THREADS))  # first: the log only grows
+    try:
+        head = trusted.load(store.instance(THREADS))  # first: the log only grows
+    except UnsupportedFormatError as failure:  # no reason to save nothing else
+        return failure.message
     path = os.path.join(store.path, THREADS, "log.jsonl")
     try:
         data = read_bounded(path, limits.HANDOFF_LOG_BYTES)

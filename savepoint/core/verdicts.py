@@ -71,6 +71,7 @@ class Lack(NamedTuple):
 
     reason: str  # completes "<path> …": "is missing", "cannot be read: input/output error"
     unreadable: bool = False  # it may be whole, but nobody could look
+    unsupported: bool = False  # since a newer version wrote it
 
 
 def passed(rule: str, detail: str) -> Finding:

@@ -221,7 +221,8 @@ class Index:
         """VERIFY-4: an older copy of the index is a whole good chain; only what was seen tells."""
         seen, where = self._seen, self.names.trusted_file
         if isinstance(seen, Lack):
-            self._add(0, unchecked("VERIFY-4", f"{where} {seen.reason}"))
+            detail, newer = f"{where} {seen.reason}", seen.unsupported
+            self._add(0, unchecked("VERIFY-4", detail, unsupported=newer))
             return
         if seen is None or seen.recreated:
             state = "is missing" if seen is None else "was made anew where there was none"

@@ -46,6 +46,8 @@ def trusted_head(paths: InstancePaths) -> Head | Lack | None:
         return data if data.unreadable else None
     try:
         value = _members(parse(data))
+        if type(value.get("v")) is int and _count(value["v"]) > 1:
+            return Lack(f"is of version {value['v']}", unreadable=True, unsupported=True)
         gaps = tuple(Gap(*map(_count, _members(one).values())) for one in _items(value["gaps"]))
         record, recreated = spelling.digest(str(value["record"])), value["recreated"] is not False
         return Head(_count(value["seq"]), record, recreated, gaps)

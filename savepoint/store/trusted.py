@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.chain import Gap
-from savepoint.core.errors import MalformedError
+from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable
@@ -85,13 +85,18 @@ def first(seq: int, record_hash: str, *, recreated: bool) -> TrustedHead:
 
 def load(paths: InstancePaths) -> TrustedHead | None:
     """None where there is none, or only its ruins: a power cut may leave an empty file, which must
-    count as missing, not as damage. Raises DiskError.
+    count as missing, not as damage. Raises DiskError, and UnsupportedFormatError: what a newer
+    version has seen is no ruin, and one of ours in its place would forget it.
     """
     try:
         data = read_bounded(paths.trusted, limits.SMALL_DOCUMENT_BYTES)
         if not data:
             return None
-        return from_json(parse_canonical(data.removesuffix(b"\n")))
+        value = parse_canonical(data.removesuffix(b"\n"))
+        version = value.get("v") if isinstance(value, dict) else None
+        if type(version) is int and version > 1:
+            raise UnsupportedFormatError(f"{paths.trusted} is of version {version}")
+        return from_json(value)
     except MalformedError:
         return None
 

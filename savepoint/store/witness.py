@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint.core.errors import DiskError
+from savepoint.core.errors import DiskError, UnsupportedFormatError
 from savepoint.core.verdicts import Lack
 from savepoint.store import trusted
 from savepoint.store.contents import PackReader
@@ -35,5 +35,8 @@ def verify_local(
 def _seen(paths: InstancePaths) -> Seen | Lack | None:
     try:
         return trusted.load(paths)
+    except UnsupportedFormatError as failure:
+        reason = failure.message.removeprefix(f"{paths.trusted} ")
+        return Lack(reason, unreadable=True, unsupported=True)
     except DiskError as failure:
         return Lack(f"cannot be read: {failure.message.rpartition(': ')[2]}", unreadable=True)

@@ -65,7 +65,8 @@ def heads() -> list[Members]:
         ("member_missing", '"recreated":false,', ""),
     ):
         made.append(vector(name, "malformed", swap(full, old, new)))
-    return made
+    newer = swap(full, '"v":1', '"v":2,"x":1')
+    return [*made, vector("version_2", "unsupported", newer)]
 
 
 def verdicts() -> list[Members]:
