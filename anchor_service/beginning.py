@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
 
 CONFIRMED = "confirmed"
-MAINNET = "mainnet-beta"
 
 
 class _Start(NamedTuple):
@@ -100,10 +99,10 @@ def _check_agreed(desk: Desk, genesis: bytes) -> None:
 
     own = spelling.base58(genesis)
     has_agreed = desk.chosen.confirmed == own and desk.chosen.spend is not None
-    if PUBLIC.get(genesis) == MAINNET and not has_agreed:
+    if PUBLIC.get(genesis) == config.MAINNET and not has_agreed:
         raise LedgerRefusedError(
             "this is the mainnet, where entries cost real money",
-            hint=f"`savepoint config ledger {MAINNET}` shows what they cost, and asks",
+            hint=f"`savepoint config ledger {config.MAINNET}` shows what they cost, and asks",
         )
 
 

@@ -27,6 +27,8 @@ from savepoint.core.errors import (
     MalformedError,
     RejectedError,
 )
+from savepoint.core.verify_chain import FINALIZED
+from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +57,7 @@ def deploy(ledger: Ledger, payer: Wallet, elf: bytes, *, finalise: bool, deadlin
     time.monotonic(). Raises DeadlineError (call it again: it goes on), FundsError,
     LedgerRefusedError, LedgerUnreachableError.
     """
-    if ledger.name == "embedded":
+    if ledger.name == EMBEDDED:
         raise LedgerRefusedError("the embedded ledger has its program", hint="choose a cluster")
     work = _Deployment(ledger, payer, elf, deadline)
     try:
@@ -80,7 +82,7 @@ def deployed_bytes(ledger: Ledger, program: bytes) -> Deployed:
     """What runs under that id, finalized. Raises MalformedError (no program of loader-v3),
     LedgerUnreachableError.
     """
-    states = ledger.accounts([program, accounts.program_data(program)], "finalized")
+    states = ledger.accounts([program, accounts.program_data(program)], FINALIZED)
     return deployed.parse(program, *states)
 
 

@@ -33,6 +33,7 @@ from savepoint.core.errors import (
 )
 from savepoint.core.ledger import Blockhash
 from savepoint.core.named import NamedTuple
+from savepoint.core.verify_chain import FINALIZED
 from savepoint.store import index, journal, trusted
 from savepoint.store.locks import Lock
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths
 
-FINALIZED = "finalized"
 _DOUBTFUL = (queue.RECONCILE, queue.CONFLICT, queue.PAUSED_FUNDS)  # first: is the cluster the same?
 # Codes by which the program says that the account is not as the transaction expects it
 # (anchor_service/program/instructions.py): initialised already, retired, another entry.

@@ -18,6 +18,7 @@ from savepoint.core.verdicts import Finding, Witness, tampered
 from savepoint.core.verify_chain import Answer, Commits, Seen, Who
 from savepoint.gitlayer import history
 from savepoint.store import savepoints, trusted
+from savepoint.store.config import EMBEDDED
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
     from savepoint.store.layout import InstancePaths
 
-EMBEDDED = "embedded"
 _FRESH_RULES = verify_chain.CHAIN_RULES[:6]
 
 

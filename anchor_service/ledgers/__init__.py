@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import UsageError
+from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
     from savepoint.core.ledger import Ledger
     from savepoint.store.layout import Store
-
-EMBEDDED = "embedded"
 
 
 def open_ledger(

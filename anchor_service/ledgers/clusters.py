@@ -10,6 +10,7 @@ from savepoint.core import limits
 from savepoint.core.errors import UsageError
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import key_bytes
+from savepoint.store.config import MAINNET
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 PUBLIC = {
     key_bytes("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"): "devnet",
     key_bytes("4uhcVJyU9pJkvQyS88uRDiswHXSGkY3zQawwpTk2NsNY"): "testnet",
-    key_bytes("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"): "mainnet-beta",
+    key_bytes("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"): MAINNET,
 }
 _BY_NAME = {
     "localnet": "http://127.0.0.1:8899",
     "devnet": "https://api.devnet.solana.com",
     "testnet": "https://api.testnet.solana.com",
-    "mainnet-beta": "https://api.mainnet-beta.solana.com",
+    MAINNET: "https://api.mainnet-beta.solana.com",
 }
 
 

@@ -28,6 +28,8 @@ from anchor_service.transaction import signature_of
 from savepoint.core import accounts, limits
 from savepoint.core.errors import LedgerRefusedError, LedgerUnreachableError, RejectedError
 from savepoint.core.ledger import AccountState, Blockhash, Failure, Landing
+from savepoint.core.verify_chain import FINALIZED
+from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,7 +44,7 @@ _SYSTEM_PROGRAM = bytes(32)
 class EmbeddedLedger:
     """One store's. Several processes may have it open; one at a time changes it."""
 
-    name = "embedded"
+    name = EMBEDDED
     is_public = False
     endpoints = 1
 
@@ -125,7 +127,7 @@ class EmbeddedLedger:
         """From the log."""
         with database.reading(self._path) as db:
             slot = database.landed(db, signature)
-        return None if slot is None else Landing(slot, "finalized", None)
+        return None if slot is None else Landing(slot, FINALIZED, None)
 
     def airdrop(self, address: bytes, lamports: int) -> None:
         """As much as is asked for."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from savepoint.capture import surroundings
+from savepoint.capture.agents.claude_places import NAME as AGENT
 from savepoint.cli import agent_checks, agent_settings, options, place, terminal
 from savepoint.cli.agent_settings import Program
 from savepoint.cli.settings_file import SettingsFile
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
-
-AGENT = "claude-code"
 
 
 class Scope(StrEnum):

@@ -10,6 +10,7 @@ import typer
 from savepoint.cli import ledger_config, options, place, terminal
 from savepoint.core import accounts, limits, spelling
 from savepoint.core.errors import LedgerRefusedError, MalformedError, SavepointError, UsageError
+from savepoint.core.verify_chain import FINALIZED
 from savepoint.store import config, index
 from savepoint.store.locks import Lock
 
@@ -66,7 +67,7 @@ class Asked(NamedTuple):
             return b"", None
         instance = hashlib.sha256(birth.instance.encode("utf-8")).digest()
         address, _ = accounts.address(instance, birth.signer, self.program)
-        state = self.ledger.account(address, "finalized")
+        state = self.ledger.account(address, FINALIZED)
         return address, recovery.read(state, self.program)
 
     def program_state(self) -> dict[str, Json]:

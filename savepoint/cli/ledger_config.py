@@ -15,7 +15,7 @@ from savepoint.cli import anchoring, terminal
 from savepoint.core import limits, spelling
 from savepoint.core.errors import MalformedError, SavepointError, UsageError
 from savepoint.store import savepoints, trusted
-from savepoint.store.config import EMBEDDED
+from savepoint.store.config import EMBEDDED, MAINNET
 from savepoint.work.jobs import Job
 from savepoint.work.outbox import Outbox
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from savepoint.store.config import Config
 
 KEYS = ("ledger", "program", "payer", "spend")
-MAINNET = "mainnet-beta"
 
 _CAP = "`savepoint config spend LAMPORTS` sets how much may be spent in 24 hours"
 

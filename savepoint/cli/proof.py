@@ -20,7 +20,7 @@ from savepoint.core.errors import (
 )
 from savepoint.core.verdicts import CheckedSavepoint, Report, Verdict, Witness
 from savepoint.store import durable, savepoints
-from savepoint.store.config import EMBEDDED
+from savepoint.store.config import EMBEDDED, MAINNET
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _ONLY_ONLINE = (
     "which program keeps the account, and who may change that program",
     "whether the cluster is a known public one",
 )
-_NAMES = (EMBEDDED, "localnet", "devnet", "testnet", "mainnet-beta")
+_NAMES = (EMBEDDED, "localnet", "devnet", "testnet", MAINNET)
 _MARKS = (b'"account_data":', b'"birth":', b'"genesis":')  # of a proof, and of little else
 _AGAIN = "it is not as it was made: ask for the file again"
 _NOT_ASKED = "not asked: --online asks it"

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from savepoint.store.durable import Folder
     from savepoint.store.layout import Store
 
-AGENT = "claude-code"
 _AHEAD = 2  # segments that are opened before they are needed, and held in memory
 _BACKUPS = b"file-history"
 _OWN = ""  # the session's own folder

@@ -10,6 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Self
 
+from savepoint.capture.agents import claude_places
 from savepoint.core import limits, snapshot, spelling
 from savepoint.core.errors import (
     MalformedError,
@@ -200,7 +201,7 @@ class Resurrection:
         """The conversation as a session of the agent, where it has one and the client will look."""
         talk = [one for one in files if one.part in ("conversation", "companion")]
         below = native.place(self._asked.config_dir, self._asked.target)
-        is_ours = self._history("agent") == native.AGENT
+        is_ours = self._history("agent") == claude_places.NAME
         if "conversation" not in self._asked.parts or not talk or below is None or not is_ours:
             return None
         if talk[0].part != "conversation":

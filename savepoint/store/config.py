@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from savepoint.store.layout import Store
 
 EMBEDDED = "embedded"  # the default: no network, no funds, no public trace
+MAINNET = "mainnet-beta"  # where it costs real money
 
 OFF = "off"  # instead of a threshold
 THRESHOLD = 85  # percent, as the specification has it

@@ -9,6 +9,7 @@ import re
 
 from savepoint.capture.agents import ReadNote, Tokens
 from savepoint.capture.agents.claude_places import (
+    NAME,
     companions,
     newest_first,
     own_folders,
@@ -41,8 +42,6 @@ __all__ = [
     "tokens",
     "transcript_path",
 ]
-
-NAME = "claude-code"
 
 
 def tokens(scan: Fold, line: bytes | None, window: Window) -> Tokens:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from savepoint.capture.agents.adapter import Fold
 
+NAME = "claude-code"  # of the agent
+
 
 def companions(transcript: str, config_dir: str, session_id: str, scan: Fold) -> Companions:
     """Files that belong to the session beside its transcript, and what was left out.
