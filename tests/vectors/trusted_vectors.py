@@ -47,7 +47,6 @@ def heads() -> list[Members]:
         vector("full", "ok", full),
         vector("of_nothing", "ok", _head(0, ZEROS)),
         vector("recreated", "ok", _head(7, "ab" * 32, recreated=True)),
-        vector("version_2", "unsupported", spell({"v": 2, "anything": 1}) + b"\n"),
         vector("empty", "malformed", b""),
         vector("cut", "malformed", full[:-9]),
         vector("zeros", "malformed", b"\0" * len(full)),
