@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import DiskError
-from savepoint.store import garbage, missed, pending, repair, savepoints, sessions
+from savepoint.store import missed, pending, repair, savepoints, sessions
 from savepoint.store.layout import Home
 from tests.verify import builder
 
@@ -26,7 +26,6 @@ _READERS: dict[str, tuple[str, Callable[[Store], object]]] = {
     "notes": ("pending", pending.keys),
     "drafts": ("pending", lambda store: pending.drafts(store, "a")),
     "audit": ("sessions", sessions.unaudited),
-    "gc": ("sessions", lambda store: garbage.remove(store, 0)),
 }
 
 
