@@ -49,6 +49,14 @@ def limited(change: str, module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", "-c", code, *arguments]
 
 
+def hurried(event: str, seconds: float) -> list[str]:
+    """As `hook`, with a deadline of so many seconds: the second that an agent gives to some events
+    is too short for a busy machine to get as far as a test wants it to be.
+    """
+    change = f"limits.SESSION_SECONDS = limits.SESSION_END_SECONDS = {seconds}"
+    return limited(change, "savepoint.hook", event)
+
+
 def hook(event: str) -> list[str]:
     """The command of an agent's hook."""
     if event in {"PreCompact", ""}:

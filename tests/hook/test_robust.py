@@ -17,7 +17,7 @@ import pytest
 
 from savepoint.capture.agents import claude_places
 from savepoint.core import limits
-from tests.fault.scene import HOOK, Scene, run, session_id
+from tests.fault.scene import HOOK, Scene, hurried, run, session_id
 
 EVENTS = ["PreCompact", "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
 
@@ -318,7 +318,10 @@ def test_fires_during_a_save_and_after_a_killed_one(scene: Scene) -> None:
     stopped.send_signal(signal.SIGSTOP)
     try:
         for event in EVENTS[1:]:
-            assert scene.fire(event=event, hurried=True).code == 0
+            fired = run(
+                hurried(event, 2), scene.project, scene.environment(), scene.payload(event=event)
+            )
+            assert fired.code == 0
     finally:
         stopped.kill()
         stopped.communicate()
