@@ -138,6 +138,9 @@ class Sweep(NamedTuple):
             yield f"exit code {fired.code}: {fired.err}"
         if "Traceback" in fired.err and not case.call.imports:  # hashlib itself logs one
             yield fired.err
+        if case.call.changes(str(scene.home)):  # what is ours to do is ours to put into words
+            told = [fired.err, *(str(line["reason"]) for line in scene.log())]
+            yield from (one for one in told if "internal error" in one)
         if acknowledged and len(scene.saves()) == before:
             yield "acknowledged, and there is no savepoint"
         if len(scene.saves()) > before and scene.saves()[-1].body["consciousness_preserved"]:
