@@ -73,10 +73,17 @@ def opened(validator: Validator) -> Ledger:
     return open_ledger(validator.url, store=None, program=None)
 
 
-def landed(validator: Validator, account: str) -> list[dict[str, Any]]:
-    """The transactions that did something to the account, asked without any of our code."""
-    found = validator.ask("getSignaturesForAddress", account, {"commitment": "finalized"})
-    return [one for one in found if one["err"] is None]
+def landed(validator: Validator, account: str) -> set[str]:
+    """The transactions that did something to the account, asked without any of our code. One that
+    was killed lists what stood in a slot that it lost as well, and what landed again once more.
+    """
+    finalized = {"commitment": "finalized"}
+    found = validator.ask("getSignaturesForAddress", account, finalized)
+    return {
+        one["signature"]
+        for one in found
+        if one["err"] is None and validator.ask("getBlocks", one["slot"], one["slot"], finalized)
+    }
 
 
 def read(validator: Validator, account: str) -> entry.Account:
