@@ -139,8 +139,8 @@ _METHOD = """\
 - `resurrect` begins each time in a new store with that one savepoint. By hand means `git clone` of
   the one commit, then for each of its packs and its snapshot `git cat-file | age -d | zstd -d`,
   into one file. `bootstrap` has to open the backup of the keys as well, whose passphrase age
-  stretches with 256 MiB of memory. What the remote sends is counted in an ssh that runs git's own
-  side of it here.
+  stretches with 256 or 512 MiB of memory. What the remote sends is counted in an ssh that runs
+  git's own side of it here.
 - Events fire with 1 MiB more in the transcript, so that Stop saves it as well, and once more with
   nothing new. Old sessions are of 20 kB, and older than the store.
 - Under load: a process for each processor never rests, and four sessions of one project fire at
