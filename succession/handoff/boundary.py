@@ -88,12 +88,7 @@ def _of_actions(thread: Thread) -> list[Reason]:
 
 def end_of(path: str) -> tuple[bytes, int]:
     """The end of a transcript from the start of a line on, and its offset. Raises DiskError."""
-    try:
-        fd = open_regular(path)
-    except OSError as failure:
-        raise DiskError.of(failure, path) from failure
-    except MalformedError as failure:
-        raise DiskError(failure.message) from failure
+    fd = opened(path)
     try:
         size = os.fstat(fd).st_size
         base = max(0, size - limits.HANDOFF_TURN_BYTES)
@@ -104,3 +99,13 @@ def end_of(path: str) -> tuple[bytes, int]:
         os.close(fd)
     cut = data.find(b"\n") + 1 if base else 0
     return data[cut:], base + cut
+
+
+def opened(path: str) -> int:
+    """A descriptor of a transcript. Raises DiskError, also for what is no regular file."""
+    try:
+        return open_regular(path)
+    except OSError as failure:
+        raise DiskError.of(failure, path) from failure
+    except MalformedError as failure:
+        raise DiskError(failure.message) from failure

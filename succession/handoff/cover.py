@@ -10,9 +10,9 @@ from savepoint.capture import repository
 from savepoint.capture.agents import claude_facts
 from savepoint.capture.exclusion import Exclusion
 from savepoint.core import segments
-from savepoint.core.errors import DiskError, MalformedError
+from savepoint.core.errors import DiskError
 from savepoint.store import savepoints
-from savepoint.store.files import open_regular, read_at
+from savepoint.store.files import read_at
 from succession.handoff import boundary, gather, shell, turn
 from succession.handoff.turn import Reason, Turn
 
@@ -81,12 +81,7 @@ def _digests(data: bytes) -> Iterator[str]:
 
 def _covered(path: str, stored: list[Segment]) -> int | None:
     """The bytes that a savepoint has of that file; None where they are others."""
-    try:
-        fd = open_regular(path)
-    except OSError as failure:
-        raise DiskError.of(failure, path) from failure
-    except MalformedError as failure:
-        raise DiskError(failure.message) from failure
+    fd = boundary.opened(path)
     try:
         at = 0
         for one in stored:
