@@ -23,7 +23,8 @@ from savepoint.core.errors import (
     RolledBackError,
 )
 from savepoint.core.named import NamedTuple
-from savepoint.store import config, keyring, outbox_file, trusted
+from savepoint.store import config, outbox_file, trusted
+from savepoint.store.keys import keyring
 
 if TYPE_CHECKING:
     from solders.instruction import Instruction

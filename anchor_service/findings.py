@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from anchor_service import witness
 from anchor_service.witness import Sought
 from savepoint.core.verdicts import CheckedSavepoint, Report, Verdict, Witness
-from savepoint.store import items, savepoints
+from savepoint.store import savepoints
+from savepoint.store.fsck import items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from savepoint.core.ledger import Ledger
     from savepoint.gitlayer.repository import Repository
-    from savepoint.store.items import Item
+    from savepoint.store.fsck.items import Item
     from savepoint.store.layout import Store
 
 _FAULTS = (Verdict.TAMPERED, Verdict.ROLLED_BACK, Verdict.UNVERIFIABLE)

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from savepoint.core import keys, spelling
 from savepoint.core.errors import KeyFileError
-from savepoint.store import durable, keyring
+from savepoint.store import durable
+from savepoint.store.keys import keyring
 
 
 class Wallet:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from savepoint.capture import repository as project
+from savepoint.capture.git import repository as project
 from savepoint.capture.request import Request
 from savepoint.gitlayer import repository
 from savepoint.save import save_consciousness_state

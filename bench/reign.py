@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 from bench import material
-from succession.dynasty import branch, dawn, entry, keep, markdown, steps
+from succession.dynasty import branch, keep, steps
 from succession.dynasty.constants import DAY_ENTRY_LIMIT, DETAILED_REF
-from succession.dynasty.entry import DECISION, OBSERVATION
-from succession.dynasty.seen import Seen
+from succession.dynasty.files import entry, markdown
+from succession.dynasty.files.entry import DECISION, OBSERVATION
+from succession.dynasty.files.seen import Seen
+from succession.dynasty.session import dawn
 from succession.dynasty.state import begun
 
 if TYPE_CHECKING:

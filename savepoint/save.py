@@ -13,10 +13,11 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from savepoint.capture import document, repository, session, unchanged, window
+from savepoint.capture import document, session, unchanged, window
 from savepoint.capture.agents import claude
 from savepoint.capture.capture import Capture, Work, capture
 from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.git import repository
 from savepoint.core import limits, snapshot, spelling
 from savepoint.core.errors import (
     BusyError,
@@ -28,24 +29,16 @@ from savepoint.core.errors import (
 )
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.store import (
-    config,
-    durable,
-    guidance,
-    index,
-    journal,
-    keyring,
-    layout,
-    pending,
-    registry,
-)
+from savepoint.store import config, durable, index, journal, layout, registry
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
+from savepoint.store.keys import keyring
 from savepoint.store.layout import Home, InstancePaths, Store
 from savepoint.store.locks import Lock
 from savepoint.store.packs import PackWriter, read_segment
-from savepoint.store.pending import Note
-from savepoint.store.sessions import FULL, CachedFile, Session
+from savepoint.store.session import guidance, pending
+from savepoint.store.session.pending import Note
+from savepoint.store.session.sessions import FULL, CachedFile, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -275,8 +268,8 @@ class _GitStep:
 
     def __call__(self, record: Record, snapshot: Snapshot) -> None:
         """Commit what the index has and git has not; a failure leaves it queued, and is told."""
-        from savepoint.gitlayer import commit
-        from savepoint.gitlayer.plan import New
+        from savepoint.gitlayer.commits import commit
+        from savepoint.gitlayer.commits.plan import New
 
         deadline = self._request.deadline - limits.GIT_RESERVE_SECONDS
         new = New(record, snapshot, self._written, self.blobs)

@@ -14,22 +14,22 @@ from savepoint.core import limits
 from savepoint.core.errors import SavepointError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.store.layout import DYNASTY, THREADS, Store
-from savepoint.store.sessions import NOWHERE, CachedFile
+from savepoint.store.session.sessions import NOWHERE, CachedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint.capture import repository
     from savepoint.capture.agents import FileNote, ReadNote
     from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.exclusion import Exclusion
-    from savepoint.capture.ignored import Ignored
-    from savepoint.capture.repository import Repository
+    from savepoint.capture.git import repository
+    from savepoint.capture.git.ignored import Ignored
+    from savepoint.capture.git.repository import Repository
     from savepoint.capture.request import Request
     from savepoint.capture.state import StateFile
     from savepoint.core.segments import Segment
     from savepoint.store.packs import PackWriter
-    from savepoint.store.sessions import Session
+    from savepoint.store.session.sessions import Session
 
 
 class Capture(NamedTuple):

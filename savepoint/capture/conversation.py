@@ -13,7 +13,7 @@ from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment, root_of
 from savepoint.store.files import read_at
-from savepoint.store.sessions import CachedFile, Session, Stamp
+from savepoint.store.session.sessions import CachedFile, Session, Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

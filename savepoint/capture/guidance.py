@@ -14,8 +14,8 @@ from savepoint.core import limits
 from savepoint.core.digest import sha256
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.store import guidance as started
 from savepoint.store.files import read_bounded
+from savepoint.store.session import guidance as started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

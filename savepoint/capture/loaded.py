@@ -12,7 +12,7 @@ from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment, cut
 from savepoint.store.files import open_regular, read_at
-from savepoint.store.sessions import CachedFile, Stamp
+from savepoint.store.session.sessions import CachedFile, Stamp
 from savepoint.store.worktree import find_worktree
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from savepoint.capture.agents import Tokens
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.store import sessions
 from savepoint.store.files import open_regular, read_at
+from savepoint.store.session import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store
-    from savepoint.store.sessions import CachedFile
+    from savepoint.store.session.sessions import CachedFile
 
 _NOTHING = Tokens(None, None, None, None, "not looked at")
 

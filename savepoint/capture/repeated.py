@@ -17,7 +17,7 @@ from savepoint.store.lines import line_at
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import InstancePaths
-    from savepoint.store.sessions import Session
+    from savepoint.store.session.sessions import Session
 
 # What tells of the fire, not of the state.
 _OF_THE_FIRE = {

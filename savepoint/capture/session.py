@@ -10,10 +10,11 @@ from savepoint.capture import transcript
 from savepoint.core import limits, record
 from savepoint.core.errors import MalformedError, TranscriptError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.store import index, rebuild, registry, sessions
+from savepoint.store import index, registry
 from savepoint.store.layout import Home
 from savepoint.store.lines import line_at
-from savepoint.store.sessions import Session, Stamp
+from savepoint.store.session import rebuild, sessions
+from savepoint.store.session.sessions import Session, Stamp
 
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter, Fold

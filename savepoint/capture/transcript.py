@@ -11,7 +11,7 @@ from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
 from savepoint.core.named import NamedTuple
 from savepoint.store.files import open_regular, read_at
-from savepoint.store.sessions import CachedFile, Stamp
+from savepoint.store.session.sessions import CachedFile, Stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

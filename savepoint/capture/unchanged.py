@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from savepoint.core.errors import MalformedError
-from savepoint.store import sessions
-from savepoint.store.sessions import Stamp
+from savepoint.store.session import sessions
+from savepoint.store.session.sessions import Stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store
-    from savepoint.store.sessions import CachedFile, Session
+    from savepoint.store.session.sessions import CachedFile, Session
 
 
 def is_unchanged(store: Store, key: str, request: Request, adapter: Adapter) -> bool:

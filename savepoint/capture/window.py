@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from savepoint.store import context
+from savepoint.store.session import context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import ledger_config, options, place, terminal
+from savepoint.cli import options, place, terminal
+from savepoint.cli.ledger import config as ledger_config
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError, UsageError
-from savepoint.gitlayer import remote_url
+from savepoint.gitlayer.remote import remote_url
 from savepoint.store import config as chosen
 from savepoint.store import savepoints
 from savepoint.store.locks import Lock
@@ -85,17 +86,17 @@ def _look(at: place.Place, key: str) -> None:
     misspelt; that asks no network, and a disk that is away for now is as good.
     """
     if key == "ledger" and at.config.ledger is not None:
-        from savepoint.cli import chain
+        from savepoint.cli.ledger import chain
 
         if chain.program_of(at.config, at.config.ledger) is None:
             terminal.note(f"nothing is anchored yet: {_PROGRAM}")
     if key != "remote" or at.config.remote is None:
         return
     if remote_url.parse(at.config.remote, "/").kind in ("path", "file"):
-        from savepoint.cli import git_checks
+        from savepoint.cli.doctor import git
 
         try:
-            git_checks.strangers(at)
+            git.strangers(at)
         except SavepointError as failure:
             terminal.note(f"the remote does not answer yet: {failure.message}")
 
@@ -123,7 +124,7 @@ def _change(
     else:
         after = _with(at, before, key, _only(key, values))
     if after.remote != before.remote:
-        from savepoint.cli import remotes
+        from savepoint.cli.remote import remotes
 
         remotes.leave(at, before.remote)
     if (after.ledger, after.program) != (before.ledger, before.program):

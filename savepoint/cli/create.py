@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from savepoint.cli import layer3, options, place, terminal
-from savepoint.cli.folded import folded
+from savepoint.cli import options, place, terminal
+from savepoint.cli.ledger import layer3
+from savepoint.cli.view.folded import folded
 from savepoint.core.errors import DiskError, SavepointError
 from savepoint.work import follow, layer2
 from savepoint.work.layer2 import Layer2
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint.capture.request import Request
-    from savepoint.cli.layer3 import Layer3
+    from savepoint.cli.ledger.layer3 import Layer3
     from savepoint.core.strict_json import Json
     from savepoint.save import Saved
 
@@ -68,9 +69,10 @@ def create(
     chain = layer_3(saved, at)
     with told(saved, at):
         if as_json:
-            from savepoint.cli import shapes
+            from savepoint.cli.shapes.savepoints import Created
+            from savepoint.cli.shapes.shape import shaped
 
-            terminal.document(shapes.checked(shapes.Created, created(saved, git, chain)))
+            terminal.document(shaped(Created, created(saved, git, chain)))
         else:
             print_layers(saved, git, chain)
     finish_pending(asked)

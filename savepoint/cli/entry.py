@@ -12,7 +12,7 @@ def main() -> NoReturn:
     """The program. Status lines come after each answer of an agent: they start without typer."""
     try:
         if sys.argv[1:2] == ["statusline"]:
-            from savepoint.cli import statusline
+            from savepoint.cli.agent import statusline
 
             statusline.main(sys.argv[2:])
         from savepoint.cli.main import main as run

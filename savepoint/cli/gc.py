@@ -12,15 +12,17 @@ import typer
 from savepoint.cli import options, place, terminal
 from savepoint.core import limits
 from savepoint.core.errors import CommitError
-from savepoint.gitlayer import leftovers, packing
+from savepoint.gitlayer import packing
+from savepoint.gitlayer.repair import leftovers
 from savepoint.gitlayer.repository import Repository
-from savepoint.store import garbage, savepoints
+from savepoint.store import savepoints
+from savepoint.store.fsck import garbage
 from savepoint.store.locks import Lock
 from savepoint.work.kinds.commit import Commit
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
-    from savepoint.store.garbage import Garbage
+    from savepoint.store.fsck.garbage import Garbage
 
 
 def gc(
@@ -40,10 +42,11 @@ def gc(
         )
     git = _tidy(at) if yes else _unreached(at)
     if as_json:
-        from savepoint.cli import shapes
+        from savepoint.cli.shapes.shape import shaped
+        from savepoint.cli.shapes.store import Collected
 
         value = _document(found, git, removed=yes)
-        terminal.document(shapes.checked(shapes.Collected, value))
+        terminal.document(shaped(Collected, value))
     else:
         _print(at, found, git, removed=yes)
 

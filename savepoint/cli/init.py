@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from savepoint.cli import git_checks, options, place, terminal
+from savepoint.cli import options, place, terminal
+from savepoint.cli.doctor import git
 from savepoint.core import limits
 from savepoint.core.errors import (
     MalformedError,
@@ -18,19 +19,12 @@ from savepoint.core.errors import (
     UsageError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.store import (
-    begin,
-    birth,
-    config,
-    durable,
-    missed,
-    regain,
-    registry,
-    safekeeping,
-    savepoints,
-)
+from savepoint.store import begin, birth, config, durable, registry, savepoints
 from savepoint.store.files import read_bounded
+from savepoint.store.fsck import regain
+from savepoint.store.keys import safekeeping
 from savepoint.store.locks import Lock
+from savepoint.store.session import missed
 from savepoint.work import follow
 
 if TYPE_CHECKING:
@@ -113,7 +107,7 @@ def init(
             f"`savepoint init --adopt {store.id[:8]}` continues that one"
         )
     if others:
-        terminal.note(git_checks.told(others))
+        terminal.note(git.told(others))
     if caught or lost:
         gone = f"; of {lost} more the transcript is gone" if lost else ""
         terminal.note(f"{terminal.counted(len(caught), 'missed session')} caught up{gone}")
@@ -136,7 +130,7 @@ def _use_remote(at: place.Place, url: str) -> list[str]:
 
     chosen.choose_remote(at, url)
     try:
-        return git_checks.strangers(place.find(at.folder))
+        return git.strangers(place.find(at.folder))
     except SavepointError as failure:
         terminal.note(f"the remote does not answer yet: {failure.message}")
         return []

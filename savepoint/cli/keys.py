@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from savepoint.cli import ledger_config, options, passphrase, place, terminal
+from savepoint.cli import options, passphrase, place, terminal
+from savepoint.cli.ledger import config
 from savepoint.core import limits, spelling
 from savepoint.core.errors import KeyFileError, OutputExistsError, SavepointError
 from savepoint.core.keys import public_key
 from savepoint.core.spelling import Instance
-from savepoint.gitlayer import remote_url
-from savepoint.store import (
-    agekeys,
-    durable,
-    index,
-    keyring,
-    retirement,
-    safekeeping,
-    savepoints,
-)
-from savepoint.store import backup as kept_in
+from savepoint.gitlayer.remote import remote_url
+from savepoint.store import durable, index, savepoints
+from savepoint.store.keys import agekeys, keyring, retirement, safekeeping
+from savepoint.store.keys import backup as kept_in
 from savepoint.store.locks import Lock
 from savepoint.work import start
 
@@ -32,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint.core.strict_json import Json
-    from savepoint.store.backup import Backup
+    from savepoint.store.keys.backup import Backup
+    from savepoint.store.keys.safekeeping import Restored, Taken
     from savepoint.store.layout import InstancePaths, Store
-    from savepoint.store.safekeeping import Restored, Taken
 
 app = typer.Typer(
     help="Show, back up, restore and retire keys.",
@@ -49,9 +43,10 @@ def show(as_json: options.AsJson = False, project: options.Project = ".") -> Non
     at = place.find(project)
     value = _shown(at)
     if as_json:
-        from savepoint.cli import shapes
+        from savepoint.cli.shapes.shape import shaped
+        from savepoint.cli.shapes.store import Keys
 
-        terminal.document(shapes.checked(shapes.Keys, value))
+        terminal.document(shaped(Keys, value))
     else:
         _print(value)
 
@@ -305,7 +300,7 @@ def _tell(kept: Backup, done: Restored) -> None:
     for one in kept.instances:
         terminal.say(f"  instance  {one.instance} (key {one.slug[-8:]})")
     terminal.say(f"  remote    {_remote(kept) or 'none'}")
-    terminal.say(f"  ledger    {ledger_config.name_of(kept.ledger) or 'none'}")
+    terminal.say(f"  ledger    {config.name_of(kept.ledger) or 'none'}")
     if done.store.config in done.written:
         adopt = f"`savepoint init --adopt {done.store.id[:8]}` in the project's folder"
         back = ", then `savepoint fsck --repair`, bring back what the remote has"

@@ -11,30 +11,30 @@ from savepoint import __version__
 from savepoint.cli import serving, terminal
 from savepoint.core.errors import UsageError
 
-_COMMANDS = {  # as help lists them: the module in this folder, and what it calls the command
+COMMANDS = {  # as help lists them: the module below this folder, and what it calls the command
     "init": "init.init",
-    "install": "install.install",
-    "uninstall": "install.uninstall",
+    "install": "agent.install.install",
+    "uninstall": "agent.install.uninstall",
     "create": "create.create",
-    "list": "list.list_savepoints",
-    "show": "show.show",
-    "status": "status.status",
-    "verify": "verify.verify",
-    "fsck": "fsck.fsck",
-    "resurrect": "resurrect.resurrect",
-    "bootstrap": "bootstrap.bootstrap",
-    "export": "export.export",
-    "doctor": "doctor.doctor",
+    "list": "view.list.list_savepoints",
+    "show": "view.show.show",
+    "status": "view.status.status",
+    "verify": "verify.verify.verify",
+    "fsck": "verify.fsck.fsck",
+    "resurrect": "resurrect.resurrect.resurrect",
+    "bootstrap": "resurrect.bootstrap.bootstrap",
+    "export": "view.export.export",
+    "doctor": "doctor.doctor.doctor",
     "config": "config.config",
-    "sync": "sync.sync",
+    "sync": "remote.sync.sync",
     "sweep": "sweep.sweep",
-    "worker": "worker.worker",
+    "worker": "worker.worker.worker",
     "gc": "gc.gc",
     "keys": "keys.app",
-    "succession": "succession.app",
-    "handoff": "handoff.app",
-    "ledger": "ledger.app",
-    "proof": "proof.app",
+    "succession": "succession.succession.app",
+    "handoff": "handoff.handoff.app",
+    "ledger": "ledger.ledger.app",
+    "proof": "ledger.proof.app",
 }
 
 
@@ -58,8 +58,8 @@ def program(name: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback()(savepoint)
-    for one in [name] if name in _COMMANDS else _COMMANDS:
-        module, _, attribute = _COMMANDS[one].partition(".")
+    for one in [name] if name in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[one].rpartition(".")
         found = getattr(importlib.import_module(f"savepoint.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             made.add_typer(found, name=one)

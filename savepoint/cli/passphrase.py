@@ -14,7 +14,7 @@ import typer
 
 from savepoint.core import limits
 from savepoint.core.errors import KeyFileError, UsageError
-from savepoint.store import keyring
+from savepoint.store.keys import keyring
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from savepoint.cli import create, layer3, place, serving
+from savepoint.cli import create, place, serving
+from savepoint.cli.ledger import layer3
 from savepoint.core import spelling
 from savepoint.core.errors import MalformedError, SelectorError, UsageError
 from savepoint.store import savepoints

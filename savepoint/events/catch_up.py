@@ -9,7 +9,7 @@ import os
 from savepoint.capture.agents import claude_places
 from savepoint.core import limits
 from savepoint.store.layout import session_key
-from savepoint.store.pending import Note
+from savepoint.store.session.pending import Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

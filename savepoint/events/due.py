@@ -6,7 +6,8 @@ from savepoint.capture import progress
 from savepoint.capture.agents import claude
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
-from savepoint.store import config, context
+from savepoint.store import config
+from savepoint.store.session import context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

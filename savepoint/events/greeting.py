@@ -10,8 +10,9 @@ import json
 
 from savepoint.core import limits, spelling
 from savepoint.core.errors import SavepointError
-from savepoint.store import config, index, journal, registry, sessions, standing
+from savepoint.store import config, index, journal, registry, standing
 from savepoint.store.layout import Home, session_key
+from savepoint.store.session import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

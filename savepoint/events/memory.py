@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from savepoint.core import record, spelling
 from savepoint.core.errors import SavepointError
-from savepoint.store import registry, sessions
+from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
 from savepoint.store.lines import line_at
+from savepoint.store.session import sessions
 from succession import dynasty
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.save import Saved
     from savepoint.store.layout import Store
-    from succession.dynasty.observe import Covering
+    from succession.dynasty.session.observe import Covering
 
 
 def briefing(request: Request, source: str) -> str:
@@ -51,7 +52,7 @@ def after_turn(store: Store, request: Request, saved: Saved | None) -> None:
     if turn.due:
         dynasty.run(request, _covering(store, request, saved), turn.due)
     elif saved is not None:
-        from succession.dynasty.observe import Covering
+        from succession.dynasty.session.observe import Covering
 
         dynasty.note(request, Covering.of(saved.paths, saved.record))
 
@@ -62,7 +63,7 @@ def _covering(store: Store, request: Request, saved: Saved | None) -> Covering |
     """
     from savepoint import save
     from savepoint.work import follow
-    from succession.dynasty.observe import Covering
+    from succession.dynasty.session.observe import Covering
 
     if saved is None:
         saved = save.save_consciousness_state(request._replace(trigger="succession"))

@@ -10,8 +10,9 @@ from savepoint.capture import unchanged
 from savepoint.capture.agents import claude
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.store import begin, journal, pending, registry, sessions
+from savepoint.store import begin, journal, registry
 from savepoint.store.layout import Home, session_key
+from savepoint.store.session import pending, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _saved(store: Store, key: str, fire: Fire, request: Request, found: Due) -> 
 
     saved = save.save_consciousness_state(request._replace(trigger=found.trigger))
     if found.compactions is not None:
-        from savepoint.store import context
+        from savepoint.store.session import context
 
         context.save_alarm(store, key, found.compactions)
     if saved is not None:

@@ -10,7 +10,7 @@ from savepoint.core.errors import CommitError
 from savepoint.gitlayer import repository, tree
 
 if TYPE_CHECKING:
-    from savepoint.gitlayer.message import Commit
+    from savepoint.gitlayer.commits.message import Commit
     from savepoint.gitlayer.repository import Repository
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git knows it without having it

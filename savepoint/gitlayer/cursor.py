@@ -14,7 +14,8 @@ from savepoint.core import limits, record, schema
 from savepoint.core.errors import CommitError, MalformedError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.core.strict_json import Json, dump, parse
-from savepoint.gitlayer import message, repository, tree
+from savepoint.gitlayer import repository, tree
+from savepoint.gitlayer.commits import message
 from savepoint.store import durable, index, lines
 from savepoint.store.files import read_bounded
 

@@ -21,21 +21,13 @@ from savepoint.core.errors import (
 )
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.gitlayer import glance, repository, shallow
-from savepoint.gitlayer.remote import Remote
+from savepoint.gitlayer import repository
+from savepoint.gitlayer.remote import glance, shallow
+from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
 from savepoint.resurrect import lineage
-from savepoint.store import (
-    agekeys,
-    backup,
-    birth,
-    config,
-    durable,
-    registry,
-    safekeeping,
-    savepoints,
-    trusted,
-)
+from savepoint.store import birth, config, durable, registry, savepoints, trusted
+from savepoint.store.keys import agekeys, backup, safekeeping
 from savepoint.store.layout import SET_ASIDE, THREADS, Home
 from savepoint.store.locks import Lock
 
@@ -43,10 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint.core.record import Record
-    from savepoint.gitlayer.remote_url import RemoteUrl
-    from savepoint.gitlayer.shallow import Brought
-    from savepoint.store.backup import Backup, Member
+    from savepoint.gitlayer.remote.remote_url import RemoteUrl
+    from savepoint.gitlayer.remote.shallow import Brought
     from savepoint.store.config import Config
+    from savepoint.store.keys.backup import Backup, Member
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.store.trusted import TrustedHead
 

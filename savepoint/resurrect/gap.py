@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from savepoint.capture.agents import claude
 from savepoint.core import snapshot
 from savepoint.core.errors import MalformedError, SavepointError
-from savepoint.store import savepoints, sessions
+from savepoint.store import savepoints
 from savepoint.store.files import open_regular
+from savepoint.store.session import sessions
 
 if TYPE_CHECKING:
     from typing import BinaryIO

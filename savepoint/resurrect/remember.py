@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import spelling
 from savepoint.core.errors import SavepointError
-from savepoint.store import index, rebuild, savepoints
-from savepoint.store.sessions import Session
+from savepoint.store import index, savepoints
+from savepoint.store.session import rebuild
+from savepoint.store.session.sessions import Session
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record

@@ -14,7 +14,8 @@ from savepoint.core.bootstrap_document import Holder
 from savepoint.core.errors import KeyFileError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.store import birth, durable, index, keyring, savepoints, trusted
+from savepoint.store import birth, durable, index, savepoints, trusted
+from savepoint.store.keys import keyring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import keys, record, spelling
 from savepoint.core.errors import DiskError
-from savepoint.store import agekeys, durable, index, keyring, registry, trusted
+from savepoint.store import durable, index, registry, trusted
 from savepoint.store.config import Config
+from savepoint.store.keys import agekeys, keyring
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.store import config, sessions
+from savepoint.store import config
+from savepoint.store.session import sessions
 from savepoint.work import start
 from savepoint.work.jobs import Surroundings
 

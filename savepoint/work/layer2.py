@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from savepoint.core.errors import SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.gitlayer import cursor, history, pushed
+from savepoint.gitlayer import cursor, history
+from savepoint.gitlayer.remote import pushed
 from savepoint.store import border, config
 from savepoint.work.jobs import Job
 

@@ -22,7 +22,7 @@ def start(store: Store, around: Surroundings) -> None:
     around: all that it may see of the machine. A failure is left to the next start: nothing that
     the worker does is lost by not doing it now.
     """
-    program = (sys.executable, "-I", "-m", "savepoint.cli.work")
+    program = (sys.executable, "-I", "-m", "savepoint.cli.worker.process")
     command = [*_ORPHANED, *program, store.home, store.id, around.config_dir]
     silent = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

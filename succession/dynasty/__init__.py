@@ -14,9 +14,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
-    from succession.dynasty.observe import Covering
     from succession.dynasty.running import Ran
-    from succession.dynasty.stop import Turn
+    from succession.dynasty.session.observe import Covering
+    from succession.dynasty.session.stop import Turn
 
 
 def at_start(request: Request, source: str, *, resurrected: bool = False) -> str:
@@ -26,7 +26,7 @@ def at_start(request: Request, source: str, *, resurrected: bool = False) -> str
     unless it is a resurrected one. Raises NoStoreError, UnverifiableError (which branch?),
     MalformedError (dynasty.json), BusyError, DiskError.
     """
-    from succession.dynasty import start
+    from succession.dynasty.session import start
 
     return start.at_start(request, source, resurrected=resurrected)
 
@@ -35,7 +35,7 @@ def at_stop(request: Request) -> Turn:
     """Count what the turn touched. Where `due` of the result is not empty a succession is to run
     now, with that reason, once a savepoint covers what there is. Raises as `at_start`.
     """
-    from succession.dynasty import stop
+    from succession.dynasty.session import stop
 
     return stop.at_stop(request)
 

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from savepoint.capture import gitfiles
+from savepoint.capture.git import gitfiles
 from savepoint.core.digest import sha256
 from savepoint.core.errors import UnverifiableError
 from savepoint.core.named import NamedTuple
@@ -69,7 +69,7 @@ def _head(worktree: Worktree, env: Mapping[str, str]) -> gitfiles.Head:
     config = gitfiles.read_config(worktree)
     if gitfiles.last(config, "extensions.refstorage").lower() in {"", "files"}:
         return gitfiles.read_head(worktree)
-    from savepoint.capture import borrowed  # hardly ever: most refs are files
+    from savepoint.capture.git import borrowed  # hardly ever: most refs are files
 
     deadline = time.monotonic() + GIT_SECONDS
     asked = [

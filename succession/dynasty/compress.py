@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from savepoint.core.patterns import late
-from succession.dynasty import entry
 from succession.dynasty.constants import COMPRESSED_CHARS, DETAILED_REF, ONE_LINE_CHARS
-from succession.dynasty.entry import DECISION
+from succession.dynasty.files import entry
+from succession.dynasty.files.entry import DECISION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
 
 
 def one_liner(text: str, limit: int) -> str:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
 
 BRIEF, JOURNEYMAN = "the Brief", "the Journeyman"
 _MANY = 3  # epithets that tie: no one of them is earned

@@ -15,8 +15,9 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import durable
 from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
-from succession.dynasty import journal, meta, seen
-from succession.dynasty.entry import to_bytes, to_text
+from succession.dynasty import journal
+from succession.dynasty.files import meta, seen
+from succession.dynasty.files.entry import to_bytes, to_text
 from succession.dynasty.journal import Change
 from succession.dynasty.state import State, begun
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint.store.layout import Store
     from succession.dynasty.branch import Branch
-    from succession.dynasty.seen import Seen
+    from succession.dynasty.files.seen import Seen
 
 PAGES = {"day": "day.md", "dusk": "dusk.md", "dawn": "dawn.md", "briefing": "day-briefing.md"}
 META = "dynasty.json"

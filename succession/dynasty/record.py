@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from savepoint.core.errors import SelectorError, UsageError
 from savepoint.core.named import NamedTuple
-from succession.dynasty import admit, archive, lineage, markdown, triggers, vault
-from succession.dynasty.admit import Admitted
-from succession.dynasty.archive import SAVEPOINT
 from succession.dynasty.constants import VAULT_MAX_LINES
-from succession.dynasty.entry import DECISION, Entry, to_bytes, to_text
-from succession.dynasty.meta import Suggestion
+from succession.dynasty.files import archive, lineage, markdown, vault
+from succession.dynasty.files.archive import SAVEPOINT
+from succession.dynasty.files.entry import DECISION, Entry, to_bytes, to_text
+from succession.dynasty.files.meta import Suggestion
+from succession.dynasty.joining import admit
+from succession.dynasty.joining.admit import Admitted
+from succession.dynasty.session import triggers
 from succession.dynasty.state import briefed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from succession.dynasty.archive import Kept
+    from succession.dynasty.files.archive import Kept
     from succession.dynasty.state import State
 
 _ID_DIGITS = 6  # of an id, at least

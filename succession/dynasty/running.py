@@ -5,16 +5,17 @@ from __future__ import annotations
 from savepoint.core.named import NamedTuple
 from savepoint.store import registry
 from savepoint.store.layout import Home, session_key
-from succession.dynasty import branch, commits
+from succession.dynasty import branch
+from succession.dynasty.session import commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store
     from succession.dynasty.branch import Branch
-    from succession.dynasty.commits import Asked
-    from succession.dynasty.dawn import Git
-    from succession.dynasty.observe import Covering
+    from succession.dynasty.session.commits import Asked
+    from succession.dynasty.session.dawn import Git
+    from succession.dynasty.session.observe import Covering
     from succession.dynasty.steps import Succession
 
 
@@ -36,7 +37,8 @@ def run(request: Request, covering: Covering | None, reason: str, *, dry: bool) 
     with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
         state, archive = held.state, b""
         if covering is not None:
-            from succession.dynasty import observe, record
+            from succession.dynasty import record
+            from succession.dynasty.session import observe
 
             found = observe.observations(store, covering, git.commits, state.meta)
             done = record.observe(state, found, request.now, session_key(request.session_id))
@@ -58,7 +60,8 @@ def note(request: Request, covering: Covering) -> None:
     store = registry.find(Home(request.home), request.project)
     here = branch.current(request.project, request.cwd, request.environment)
     asked = commits.ask(store, here, request.environment)
-    from succession.dynasty import keep, observe, record
+    from succession.dynasty import keep, record
+    from succession.dynasty.session import observe
 
     git = _git(store, here, asked, covering)
     with keep.opened(store, here, request.now, request.deadline, whole=True) as held:
@@ -73,13 +76,13 @@ def note(request: Request, covering: Covering) -> None:
 
 def _git(store: Store, here: Branch, asked: Asked | None, covering: Covering | None) -> Git:
     """The state of the repository: commits from git, changed files as the savepoint has them."""
-    from succession.dynasty.dawn import Git
+    from succession.dynasty.session.dawn import Git
 
     if here.worktree is None:
         return Git()
     changes = None
     if covering is not None:
-        from succession.dynasty import observe
+        from succession.dynasty.session import observe
 
         changes = observe.changes(store, covering.document)
     return Git(here.name, asked.finish() if asked else (), changes)

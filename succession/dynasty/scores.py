@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from succession.dynasty.calls import Call
-    from succession.dynasty.entry import Entry
-    from succession.dynasty.meta import Life
+    from succession.dynasty.files.entry import Entry
+    from succession.dynasty.files.meta import Life
+    from succession.dynasty.session.calls import Call
 
 Hits = dict[str, tuple[str, ...]]  # id of an entry → paths, and WORDS, that counted in the session
 WORDS = "*"  # no path: words count once a session

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint.core.named import NamedTuple
-from succession.dynasty import archive, entry, lineage
+from succession.dynasty.files import archive, entry, lineage
 
 if TYPE_CHECKING:
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
     from succession.dynasty.state import State
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
-from succession.dynasty import briefing, deviants, markdown
-from succession.dynasty.meta import Meta
+from succession.dynasty.files import deviants, markdown
+from succession.dynasty.files.meta import Meta
+from succession.dynasty.session import briefing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from succession.dynasty.markdown import Page
+    from succession.dynasty.files.markdown import Page
 
 
 class State(NamedTuple):

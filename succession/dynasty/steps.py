@@ -17,35 +17,26 @@ from __future__ import annotations
 
 from savepoint.core import spelling
 from savepoint.core.named import NamedTuple
-from succession.dynasty import (
-    admit,
-    archive,
-    carried,
-    compress,
-    deviants,
-    epithet,
-    lineage,
-    markdown,
-    tiers,
-    vault,
-)
 from succession.dynasty import ceremony as ceremonies
-from succession.dynasty import dawn as dawns
-from succession.dynasty.admit import Admitted
-from succession.dynasty.archive import Kept
+from succession.dynasty import compress, epithet
 from succession.dynasty.constants import DECREE_SESSIONS, VAULT_PROMOTION_SESSIONS
-from succession.dynasty.entry import DECISION, OBSERVATION, Entry, guarded, trimmed
+from succession.dynasty.files import archive, carried, deviants, lineage, markdown, tiers, vault
+from succession.dynasty.files.archive import Kept
+from succession.dynasty.files.entry import DECISION, OBSERVATION, Entry, guarded, trimmed
+from succession.dynasty.files.tiers import LINEAGE, Layers, Move
+from succession.dynasty.joining import admit
+from succession.dynasty.joining.admit import Admitted
+from succession.dynasty.session import dawn as dawns
 from succession.dynasty.state import State, brief
-from succession.dynasty.tiers import LINEAGE, Layers, Move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from succession.dynasty.dawn import Git
-    from succession.dynasty.lineage import Ancestor
-    from succession.dynasty.markdown import Page
-    from succession.dynasty.meta import Life, Meta
+    from succession.dynasty.files.lineage import Ancestor
+    from succession.dynasty.files.markdown import Page
+    from succession.dynasty.files.meta import Life, Meta
+    from succession.dynasty.session.dawn import Git
 
 
 class Work(NamedTuple):

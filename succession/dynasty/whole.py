@@ -12,9 +12,10 @@ from savepoint.store import savepoints
 from savepoint.store.layout import DYNASTY
 from savepoint.store.locks import Lock
 from succession import bundles
-from succession.dynasty import journal, keep, meta
+from succession.dynasty import journal, keep
 from succession.dynasty.constants import SAVEPOINTS_LOOKED_AT
-from succession.dynasty.entry import to_text
+from succession.dynasty.files import meta
+from succession.dynasty.files.entry import to_text
 from succession.dynasty.state import State
 
 if TYPE_CHECKING:

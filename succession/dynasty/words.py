@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
 
 
 class Mentions(NamedTuple):

@@ -6,9 +6,9 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.capture import repository
 from savepoint.capture.agents import claude_facts
 from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.git import repository
 from savepoint.core import segments
 from savepoint.core.errors import DiskError
 from savepoint.store import savepoints

@@ -12,8 +12,8 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from savepoint.capture import borrowed, gitfiles
 from savepoint.capture.agents import claude_facts, claude_lines
+from savepoint.capture.git import borrowed, gitfiles
 from savepoint.core import limits
 from savepoint.core.errors import DiskError
 from savepoint.core.handoff_log import Draft

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from savepoint.core import record, snapshot
 from savepoint.core.errors import MalformedError
 from savepoint.core.spelling import is_session_key
-from savepoint.store import index, savepoints, sessions
+from savepoint.store import index, savepoints
 from savepoint.store.lines import line_at
+from savepoint.store.session import sessions
 from succession.handoff.ledger import OPEN
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint.capture import repository
 from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.git import repository
 from savepoint.capture.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from savepoint.capture.repository import Repository
+    from savepoint.capture.git.repository import Repository
     from savepoint.core.strict_json import Json
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import fsck, savepoints
+from savepoint.store import savepoints
+from savepoint.store.fsck import fsck
 from tests.fault.scene import Scene, record, session_id
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.capture import gitfiles
-from savepoint.capture.borrowed import Borrowed
+from savepoint.capture.git import gitfiles
+from savepoint.capture.git.borrowed import Borrowed
 from savepoint.store.worktree import find_worktree
 from tests.fault.scene import Scene
 

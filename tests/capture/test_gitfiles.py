@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint.capture import gitfiles
+from savepoint.capture.git import gitfiles
 from savepoint.core import spelling
 from savepoint.store.worktree import Worktree, find_worktree
 from tests.capture.gitrepo import Repo

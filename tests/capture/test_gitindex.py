@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint.capture import gitindex
+from savepoint.capture.git import gitindex
 from savepoint.core.errors import MalformedError
 from tests.capture.gitrepo import Repo
 

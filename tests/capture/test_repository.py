@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.capture import changes
-from savepoint.capture.gitindex import Entry
+from savepoint.capture.git import changes
+from savepoint.capture.git.gitindex import Entry
 from tests.capture.gitrepo import Repo, contents, look
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.capture import repository
+from savepoint.capture.git import repository
 from tests.capture.gitrepo import Repo, contents, environment, fingerprint, look, request
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from savepoint.capture import changes, repository
 from savepoint.capture.exclusion import Exclusion
+from savepoint.capture.git import changes, repository
 from savepoint.core import limits
 from tests.capture.gitrepo import Repo, contents, environment, look, request
 

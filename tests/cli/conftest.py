@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import backup
+from savepoint.store.keys import backup
 from tests.cli.scene import WORD, Scene
 from tests.gitlayer.remotes import Bare
 from tests.store import scrypt_age

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from savepoint.cli import agent_checks
+from savepoint.cli.doctor import agent
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene
 
 HOUR = 3600
@@ -84,10 +84,10 @@ def test_versions_with_known_bugs(cli: Scene, version: str, result: str | None) 
 
 
 def test_the_table_of_bugs_is_in_order() -> None:
-    bugs = json.loads(Path(agent_checks._BUGS).read_text())["bugs"]
+    bugs = json.loads(Path(agent._BUGS).read_text())["bugs"]
     assert bugs
     for first, last, why in bugs:
-        assert agent_checks._number(first) <= agent_checks._number(last)
+        assert agent._number(first) <= agent._number(last)
         assert why
 
 

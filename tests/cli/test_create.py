@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from savepoint.cli import shapes
+from savepoint.cli.shapes.savepoints import Created
 from savepoint.core import limits
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program, record
 
@@ -42,7 +42,7 @@ def test_json_has_the_specifications_fields(cli: Scene) -> None:
     assert layers == ["SAVED_LOCALLY", "COMMITTED_LOCALLY", "DISABLED"]
     assert len(made["layer_2_commit"]) == 40
     assert made["layer_3_task_id"] is None
-    shapes.Created.model_validate(made)
+    Created.model_validate(made)
 
 
 def test_there_is_always_a_savepoint(cli: Scene) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.cli import hook_checks, machine_checks, place
+from savepoint.cli import place
+from savepoint.cli.doctor import hooks, machine
 from savepoint.core import limits
 from savepoint.store import journal
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene
@@ -203,7 +204,7 @@ def test_settings_of_another_shape_name_no_hook(cli: Scene, content: str) -> Non
 def test_the_events_that_doctor_knows_are_those_of_the_hook() -> None:
     probe = "from savepoint import hook; print(*hook.SECONDS, *hook.IGNORED)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {*hook_checks.EVENTS, *hook_checks.QUIET}
+    assert set(done.stdout.split()) == {*hooks.EVENTS, *hooks.QUIET}
 
 
 def test_a_misspelt_event_that_was_fired(cli: Scene) -> None:
@@ -309,7 +310,7 @@ def test_a_home_that_cannot_be_made_is_no_home_yet(
 ) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     monkeypatch.setenv("SAVEPOINT_HOME", str(tmp_path / "link" / "a" / "b"))
-    check = machine_checks.run(place.home(), installed=True)[3]
+    check = machine.run(place.home(), installed=True)[3]
     assert (check.name, check.result) == ("home", "fail")
     assert f"nothing can be made in {tmp_path / 'link'}" in check.detail
 
@@ -391,5 +392,5 @@ def test_it_changes_nothing(cli: Scene) -> None:
     cli.created()
     Path(cli.home.stores_file).unlink()
     before = {path: path.stat().st_mtime_ns for path in Path(cli.home.path).rglob("*")}
-    machine_checks.run(cli.home, installed=True)
+    machine.run(cli.home, installed=True)
     assert {path: path.stat().st_mtime_ns for path in Path(cli.home.path).rglob("*")} == before

@@ -15,7 +15,8 @@ import pyrage  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from savepoint.core import limits, spelling
-from savepoint.store import agekeys, config, keyring, safekeeping
+from savepoint.store import config
+from savepoint.store.keys import agekeys, keyring, safekeeping
 from tests.cli.scene import COMMAND, MOMENT, WORD, Scene, program
 from tests.gitlayer.test_by_hand import recover
 from tests.store import scrypt_age

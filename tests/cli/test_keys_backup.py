@@ -13,7 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from savepoint.core import limits
-from savepoint.store import backup, config, keyring, safekeeping, trusted
+from savepoint.store import config, trusted
+from savepoint.store.keys import backup, keyring, safekeeping
 from tests.cli.scene import COMMAND, MOMENT, OTHER_SESSION, WORD, Scene
 from tests.gitlayer.test_by_hand import recover
 from tests.store import scrypt_age

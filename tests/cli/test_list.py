@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.cli import graph, shapes
-from savepoint.cli import list as listing
+from savepoint.cli.shapes.savepoints import Listing
+from savepoint.cli.view import graph
+from savepoint.cli.view import list as listing
 from savepoint.core import record
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def test_json_is_newest_last_and_fits_its_shape(cli: Scene) -> None:
     made = [cli.created() for _ in range(3)]
     listed = cli.good("list", "--json").json
-    shapes.Listing.model_validate(listed)
+    Listing.model_validate(listed)
     assert [one["seq"] for one in listed["savepoints"]] == [2, 3, 4]
     extra = {"status", "tokens_used"}
     folded = [{name: one[name] for name in one.keys() - extra} for one in made]
@@ -31,7 +32,7 @@ def test_json_is_newest_last_and_fits_its_shape(cli: Scene) -> None:
 def test_records_shows_the_birth_as_well(cli: Scene) -> None:
     cli.created()
     listed = cli.good("list", "--records", "--json").json
-    shapes.Listing.model_validate(listed)
+    Listing.model_validate(listed)
     assert [one["kind"] for one in listed["savepoints"]] == ["birth", "save"]
     assert "birth" in cli.good("list", "--records").text
     assert "birth" not in cli.good("list").text

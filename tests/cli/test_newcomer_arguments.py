@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import pending
-from savepoint.store.pending import Note
+from savepoint.store.session import pending
+from savepoint.store.session.pending import Note
 from tests.cli.scene import SESSION
 from tests.structure.sources import PROJECT
 

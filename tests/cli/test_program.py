@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from savepoint.cli import shapes, terminal
+from savepoint.cli import terminal
+from savepoint.cli.shapes.shape import Failure
 from savepoint.core import errors
 from savepoint.core.errors import SavepointError
 from tests.cli.scene import COMMAND, SESSION, Scene, program, start
@@ -59,7 +60,7 @@ def test_wrong_use_is_2_in_one_style(cli: Scene, arguments: list[str]) -> None:
 def test_an_error_with_json_is_the_one_document(bare: Scene) -> None:
     ran = bare("list", "--json")
     assert ran.code == 10
-    shapes.Failure.model_validate(ran.json)
+    Failure.model_validate(ran.json)
     assert ran.json["error"]["name"] == "no_store"
     assert ran.err == ""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import backup
+from savepoint.store.keys import backup
 from tests.fault.scene import settle
 from tests.gitlayer.remotes import Bare
 from tests.store import scrypt_age

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from savepoint.cli import shapes
+from savepoint.cli.shapes.store import Status
 from tests.cli.scene import SESSION, Scene
 
 
 def test_status_of_a_new_store(cli: Scene) -> None:
     told = cli.good("status", "--json").json
-    shapes.Status.model_validate(told)
+    Status.model_validate(told)
     assert (told["savepoints"], told["jobs"], told["pending"]) == (0, [], [])
     assert (told["remote"], told["ledger"]) == (None, None)
 
@@ -23,7 +23,7 @@ def test_status_counts(cli: Scene) -> None:
     cli.created()
     cli.created()
     told = cli.good("status", "--json").json
-    shapes.Status.model_validate(told)
+    Status.model_validate(told)
     store = cli.paths.store
     files = [path for path in Path(store.path).rglob("*") if path.is_file()]
     assert told["bytes"] == sum(path.stat().st_size for path in files)

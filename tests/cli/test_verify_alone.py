@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from anchor_service.ledgers.embedded import PROGRAM, EmbeddedLedger
-from savepoint.cli import shapes
+from savepoint.cli.shapes.verification import ProofVerification, Verification
 from savepoint.core import limits, spelling
 from savepoint.store import config, trusted
 from tests.cli.witnesses import chain_of
@@ -54,7 +54,7 @@ def test_a_repository_alone_shows_links_signatures_and_commits(
     for where in (pushed, clone):
         ran = _alone(anchored, where, "--all")
         assert (ran.code, ran.json["verdict"]) == (21, "UNVERIFIABLE")
-        shapes.Verification.model_validate(ran.json)
+        Verification.model_validate(ran.json)
         assert [one["seq"] for one in ran.json["savepoints"]] == [2, 3]
         for one in ran.json["savepoints"]:
             witnesses = one["witnesses"]
@@ -112,7 +112,7 @@ def _exported(cli: Scene, selector: str, name: str = "proof.json") -> Path:
 def _proof(cli: Scene, path: Path, *more: str) -> Ran:
     ran = cli("proof", "verify", str(path), "--json", *more)
     if "error" not in ran.json:
-        shapes.ProofVerification.model_validate(ran.json)
+        ProofVerification.model_validate(ran.json)
     return ran
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from savepoint.cli import shapes
+from savepoint.cli.shapes.verification import Verification
 from tests.cli.scene import Scene, program
 from tests.fault.scene import remove
 
@@ -37,7 +37,7 @@ def test_what_was_incomplete_is_said(cli: Scene) -> None:
 def test_verified(cli: Scene) -> None:
     made = cli.created()
     ran = cli.good("verify", "--json").json
-    shapes.Verification.model_validate(ran)
+    Verification.model_validate(ran)
     assert ran["verdict"] == "VERIFIED"
     (one,) = ran["savepoints"]
     assert (one["seq"], one["snapshot_hash"]) == (2, made["snapshot_hash"])

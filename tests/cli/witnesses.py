@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from savepoint.capture import surroundings
-from savepoint.cli import shapes
-from savepoint.gitlayer import push, remote_url
-from savepoint.gitlayer.remote import Remote
+from savepoint.cli.shapes.verification import Verification
+from savepoint.gitlayer.remote import push, remote_url
+from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
 from tests.gitlayer.remotes import Bare
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def chain_of(ran: Ran, at: int = 0) -> dict[str, Any]:
-    shapes.Verification.model_validate(ran.json)
+    Verification.model_validate(ran.json)
     witness: dict[str, Any] = ran.json["savepoints"][at]["witnesses"]["chain"]
     return witness
 
@@ -52,7 +52,7 @@ def save_and_push(cli: Scene, count: int = 2) -> None:
 
 def git_of(ran: Ran) -> dict[str, Any]:
     """The git witness of the one savepoint."""
-    shapes.Verification.model_validate(ran.json)
+    Verification.model_validate(ran.json)
     (one,) = ran.json["savepoints"]
     witness: dict[str, Any] = one["witnesses"]["git"]
     return witness

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from savepoint.core.spelling import Instance
-from savepoint.store import birth, config, fsck, savepoints
+from savepoint.store import birth, config, savepoints
+from savepoint.store.fsck import fsck
 from savepoint.store.layout import Home
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
-    from savepoint.store.fsck import Checked
+    from savepoint.store.fsck.fsck import Checked
     from savepoint.store.layout import InstancePaths, Store
 
 BIN = Path(sys.executable).parent
@@ -356,7 +357,7 @@ def _workers(home: str) -> list[int]:
                 words = file.read().split(b"\0")
         except OSError:
             continue
-        if b"savepoint.cli.work" in words and home.encode() in words:
+        if b"savepoint.cli.worker.process" in words and home.encode() in words:
             found.append(int(pid))
     return found
 

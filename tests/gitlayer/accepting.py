@@ -5,9 +5,13 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from savepoint.gitlayer import accept, adopt, check
-from savepoint.store import agekeys, fsck, savepoints, witness
+from savepoint.gitlayer.remote import accept, adopt
+from savepoint.gitlayer.witness import check
+from savepoint.store import savepoints
+from savepoint.store.fsck import fsck
+from savepoint.store.keys import agekeys
 from savepoint.store.layout import Home
+from savepoint.store.witness import witness
 from tests.gitlayer.layer import Layer
 from tests.gitlayer.remotes import Pushing
 from tests.verify.builder import NOW, Built
@@ -15,7 +19,7 @@ from tests.verify.builder import NOW, Built
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint.gitlayer.accept import Accepted
+    from savepoint.gitlayer.remote.accept import Accepted
 
 
 def accept_remote(it: Pushing) -> Accepted:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyrage  # type: ignore[import-untyped]  # it ships no types
 
 from savepoint.core import snapshot
-from savepoint.gitlayer import commit as gitlayer
-from savepoint.gitlayer.plan import New
+from savepoint.gitlayer.commits import commit as gitlayer
+from savepoint.gitlayer.commits.plan import New
 from savepoint.gitlayer.repository import Repository
-from savepoint.store import agekeys
+from savepoint.store.keys import agekeys
 from savepoint.store.locks import Lock
 from tests.verify import builder
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from savepoint.core.record import Record
-    from savepoint.gitlayer.commit import Committed
+    from savepoint.gitlayer.commits.commit import Committed
     from savepoint.store.layout import InstancePaths
     from tests.verify.builder import Built
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import surroundings
-from savepoint.gitlayer import push, pushed, remote_url
-from savepoint.gitlayer.remote import Remote
+from savepoint.gitlayer.remote import push, pushed, remote_url
+from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
 from savepoint.store import config, trusted
 from tests.gitlayer.layer import Layer

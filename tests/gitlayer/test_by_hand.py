@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
-from savepoint.gitlayer import by_hand
-from savepoint.store import agekeys
+from savepoint.gitlayer.commits import by_hand
+from savepoint.store.keys import agekeys
 from tests.gitlayer.layer import SECONDS, Layer
 
 if TYPE_CHECKING:

@@ -15,17 +15,20 @@ import pytest
 from savepoint.core.errors import RolledBackError, TamperedError
 from savepoint.core.packs import compress
 from savepoint.core.verdicts import Verdict
-from savepoint.gitlayer import by_hand, check, held, restore, tree
+from savepoint.gitlayer import tree
+from savepoint.gitlayer.commits import by_hand
+from savepoint.gitlayer.repair import restore
 from savepoint.gitlayer.repository import Repository
-from savepoint.store import agekeys
-from savepoint.store.witness import verify_local
+from savepoint.gitlayer.witness import check, held
+from savepoint.store.keys import agekeys
+from savepoint.store.witness.witness import verify_local
 from tests.gitlayer.layer import SECONDS, Layer
 from tests.gitlayer.test_commit import append
 from tests.verify.builder import flip
 
 if TYPE_CHECKING:
-    from savepoint.gitlayer.check import Checked, Fault
-    from savepoint.gitlayer.held import Held
+    from savepoint.gitlayer.witness.check import Checked, Fault
+    from savepoint.gitlayer.witness.held import Held
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, KeyFileError, TamperedError
-from savepoint.gitlayer import commit as gitlayer
+from savepoint.gitlayer.commits import commit as gitlayer
 from tests.gitlayer.layer import Layer, shim
 from tests.verify.builder import flip
 

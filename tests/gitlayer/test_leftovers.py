@@ -13,7 +13,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError
-from savepoint.gitlayer import leftovers
+from savepoint.gitlayer.repair import leftovers
 from tests.gitlayer.layer import Layer, repo_of, shim
 
 if TYPE_CHECKING:

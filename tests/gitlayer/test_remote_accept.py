@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import CommitError, RolledBackError
-from savepoint.gitlayer import accept, repository
-from savepoint.store import trusted, witness
+from savepoint.gitlayer import repository
+from savepoint.gitlayer.remote import accept
+from savepoint.store import trusted
+from savepoint.store.witness import witness
 from tests.gitlayer.accepting import (
     accept_remote,
     adopt_remote,

@@ -9,7 +9,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import KeyFileError, RolledBackError
-from savepoint.gitlayer import accept
+from savepoint.gitlayer.remote import accept
 from savepoint.store import config
 from tests.gitlayer.accepting import (
     accept_remote,
@@ -134,12 +134,12 @@ def test_a_fork_without_the_signing_key_changes_nothing(it: Pushing, tmp_path: P
 @pytest.mark.parametrize(
     "step",
     [
-        "savepoint.gitlayer.adopt.content",
+        "savepoint.gitlayer.remote.adopt.content",
         "savepoint.store.durable.replace",
-        "savepoint.gitlayer.joint.join",
-        "savepoint.gitlayer.adopt.move_ref",
-        "savepoint.gitlayer.adopt.raise_head",
-        "savepoint.gitlayer.pushed.forget",
+        "savepoint.gitlayer.commits.joint.join",
+        "savepoint.gitlayer.remote.adopt.move_ref",
+        "savepoint.gitlayer.remote.adopt.raise_head",
+        "savepoint.gitlayer.remote.pushed.forget",
     ],
 )
 def test_an_acceptance_that_is_killed_is_finished_by_the_next(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import RemoteUnreachableError
-from savepoint.gitlayer import remote
+from savepoint.gitlayer.remote import remote
 from tests.gitlayer import https
 from tests.gitlayer.https import PASSWORD, USER
 from tests.gitlayer.remotes import Pushing

@@ -12,8 +12,8 @@ from savepoint.core.errors import (
     RemoteDivergedError,
     RolledBackError,
 )
-from savepoint.gitlayer import push as pushing
-from savepoint.gitlayer import pushed
+from savepoint.gitlayer.remote import push as pushing
+from savepoint.gitlayer.remote import pushed
 from tests.gitlayer.remotes import Pushing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from savepoint.core.errors import UsageError
-from savepoint.gitlayer import remote_url
+from savepoint.gitlayer.remote import remote_url
 
 _SECRET = "hunter2-secret"
 

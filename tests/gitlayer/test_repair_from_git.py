@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import RolledBackError
-from savepoint.gitlayer import findings, mend
+from savepoint.gitlayer.repair import mend
 from savepoint.gitlayer.repository import Repository
-from savepoint.store.witness import verify_local
+from savepoint.gitlayer.witness import findings
+from savepoint.store.witness.witness import verify_local
 from tests.gitlayer.layer import SECONDS, Layer
 from tests.gitlayer.remotes import Pushing
 from tests.verify.builder import NOW, flip
 
 if TYPE_CHECKING:
-    from savepoint.gitlayer.mend import Outcome
+    from savepoint.gitlayer.repair.mend import Outcome
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import CommitError, DiskError
-from savepoint.gitlayer import repair, repository
+from savepoint.gitlayer import repository
+from savepoint.gitlayer.repair import repair
 from savepoint.gitlayer.repository import BrokenRefError
 from tests.gitlayer.layer import Layer, repo_of, shim
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.cli import handoff_place
+from savepoint.cli.handoff import place as handoff_place
 from savepoint.core import limits
 from savepoint.core.errors import HandoffError, SavepointError
 from succession.handoff import drivers

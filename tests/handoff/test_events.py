@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.handoff_log import Author, Draft
-from savepoint.store.keyring import authority
+from savepoint.store.keys.keyring import authority
 from savepoint.store.savepoints import name_of
 from succession.handoff import create, gather, log, running
 from succession.handoff.create import Standing

@@ -14,7 +14,7 @@ from savepoint.core.errors import HandoffError, SavepointError, TamperedError, U
 from savepoint.core.handoff_log import Author
 from savepoint.core.spelling import Instance
 from savepoint.store import birth, durable
-from savepoint.store.keyring import authority
+from savepoint.store.keys.keyring import authority
 from succession.handoff import check, create, go
 from succession.handoff.gather import Found
 from succession.handoff.turn import Reason

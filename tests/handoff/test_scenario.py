@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint.capture.guidance import guidance
-from savepoint.store import guidance as started
+from savepoint.store.session import guidance as started
 from succession.handoff import running
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, record
 from tests.handoff.test_drivers import script

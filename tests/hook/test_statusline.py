@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from savepoint.store import config, context, journal
-from savepoint.store.context import Figures
+from savepoint.store import config, journal
 from savepoint.store.layout import session_key
+from savepoint.store.session import context
+from savepoint.store.session.context import Figures
 from tests.fault.scene import COMMAND, Fired, Scene, run, session_id
 from tests.hook.test_events import answer, triggers
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from savepoint.cli import agent_settings
-from savepoint.cli.worker import is_running
+from savepoint.cli.agent import agent_settings
+from savepoint.cli.worker.worker import is_running
 from tests.cli.scene import SESSION, Scene
 
 INSTALL, UNINSTALL = ("install", "claude-code"), ("uninstall", "claude-code")

@@ -15,7 +15,8 @@ import pytest
 import typer
 
 from savepoint import __version__
-from savepoint.cli import agent_settings, main
+from savepoint.cli import main
+from savepoint.cli.agent import agent_settings
 from tests.cli.scene import SESSION
 from tests.structure.sources import PROJECT
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint.core import packs
 from savepoint.core.segments import root_of
-from savepoint.gitlayer import commit
-from savepoint.store import acknowledge, durable, keyring, savepoints
+from savepoint.gitlayer.commits import commit
+from savepoint.store import acknowledge, durable, savepoints
 from savepoint.store.acknowledge import Draft
+from savepoint.store.keys import keyring
 from savepoint.store.packs import PackWriter
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ import pytest
 
 from savepoint.core import record
 from savepoint.resurrect.apply import Apply
-from savepoint.store import config, keyring, registry, savepoints
+from savepoint.store import config, registry, savepoints
+from savepoint.store.keys import keyring
 from tests.cli.scene import COMMAND, without_privileges
 from tests.fault.scene import remove
 from tests.resurrect import forge

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint.store import backup, config, registry, savepoints
+from savepoint.store import config, registry, savepoints
+from savepoint.store.keys import backup
 from tests.fault.scene import remove
 from tests.resurrect.talk import SESSION, Talk
 

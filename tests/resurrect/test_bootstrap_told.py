@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.cli import layer3
+from savepoint.cli.ledger import layer3
 from savepoint.store import config, registry, savepoints
 from tests.resurrect.test_bootstrap import Machine, cheap_scrypt, machine
 

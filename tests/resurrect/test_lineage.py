@@ -13,7 +13,8 @@ from savepoint.core import bootstrap_document, keys, spelling
 from savepoint.core.bootstrap_document import Holder
 from savepoint.core.errors import TamperedError
 from savepoint.resurrect import lineage
-from savepoint.store import config, durable, index, keyring, registry, savepoints
+from savepoint.store import config, durable, index, registry, savepoints
+from savepoint.store.keys import keyring
 from tests.fault.scene import remove
 from tests.resurrect.talk import Talk
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.cli import tree
+from savepoint.cli.resurrect import tree
 from savepoint.core.errors import DiskError
 from savepoint.resurrect import arrival, successor
 from savepoint.store import registry, savepoints

@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from savepoint.core.strict_json import dump
-from savepoint.store.fsck import fsck
+from savepoint.store.fsck.fsck import fsck
 
 if TYPE_CHECKING:
-    from savepoint.store.fsck import Checked
+    from savepoint.store.fsck.fsck import Checked
     from tests.verify.builder import Built
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import config, safekeeping
+from savepoint.store import config
+from savepoint.store.keys import safekeeping
 from savepoint.store.layout import Home
 from tests.store.scene import NOW, Scene
 from tests.verify import builder

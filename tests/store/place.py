@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from savepoint.capture.request import Request
 from savepoint.core.spelling import Instance
 from savepoint.save import save_consciousness_state
-from savepoint.store import birth, witness
+from savepoint.store import birth
 from savepoint.store.layout import Home, InstancePaths
+from savepoint.store.witness import witness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from savepoint.store.backup import Backup
+    from savepoint.store.keys.backup import Backup
     from savepoint.store.layout import Home, Store
     from tests.verify.builder import Built
 

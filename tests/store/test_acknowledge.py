@@ -8,7 +8,9 @@ import pytest
 
 from savepoint.core import spelling
 from savepoint.core.verdicts import Verdict
-from savepoint.store import repair, retirement, trusted
+from savepoint.store import trusted
+from savepoint.store.fsck import repair
+from savepoint.store.keys import retirement
 from tests.store.place import Place
 
 

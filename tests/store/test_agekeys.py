@@ -10,7 +10,7 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import KeyFileError
-from savepoint.store import agekeys
+from savepoint.store.keys import agekeys
 from savepoint.store.layout import Home, Store
 
 

@@ -18,7 +18,8 @@ from savepoint.core.errors import (
     UsageError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.store import backup, birth, config, keyring, safekeeping
+from savepoint.store import birth, config
+from savepoint.store.keys import backup, keyring, safekeeping
 from tests.conformance import verifier
 from tests.store import scrypt_age
 from tests.store.scene import NOW, Scene

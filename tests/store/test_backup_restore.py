@@ -14,7 +14,8 @@ from savepoint.core.errors import (
     SavepointError,
 )
 from savepoint.core.spelling import Instance
-from savepoint.store import backup, birth, config, index, keyring, safekeeping, trusted
+from savepoint.store import birth, config, index, trusted
+from savepoint.store.keys import backup, keyring, safekeeping
 from savepoint.store.layout import Home
 from tests.store.scene import NOW, Scene, files_below
 from tests.verify import builder

@@ -15,9 +15,11 @@ import pytest
 
 from savepoint.core import chain, limits
 from savepoint.core.strict_json import dump, parse
-from savepoint.store import birth, evidence, files, index, pending, sessions
-from savepoint.store.pending import Note
-from savepoint.store.sessions import Session
+from savepoint.store import birth, files, index
+from savepoint.store.session import pending, sessions
+from savepoint.store.session.pending import Note
+from savepoint.store.session.sessions import Session
+from savepoint.store.witness import evidence
 from tests import conftest
 from tests.store.checking import check, told
 from tests.verify import builder
@@ -322,7 +324,7 @@ def test_two_instances_share_packs_and_are_both_checked(built: Built) -> None:
 
 def test_fsck_and_the_rules_import_nothing_that_writes() -> None:
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import savepoint.store.fsck;"
+        "import sys; sys.path.insert(0, sys.argv[1]); import savepoint.store.fsck.fsck;"
         "print(*sorted(n for n in sys.modules if n.startswith('savepoint.store.')))"
     )
     command = [sys.executable, "-I", "-c", program, str(conftest.PROJECT)]
@@ -330,17 +332,9 @@ def test_fsck_and_the_rules_import_nothing_that_writes() -> None:
     assert set(result.stdout.split()) == {
         f"savepoint.store.{name}"
         for name in (
-            *(
-                "border",
-                "contents",
-                "evidence",
-                "examine",
-                "files",
-                "fsck",
-                "housekeeping",
-                "items",
-            ),
-            *("key_items", "layout", "survey"),
+            *("border", "files", "fsck", "layout", "witness"),
+            *("fsck.fsck", "fsck.items", "fsck.key_items", "fsck.survey", "fsck.upkeep"),
+            *("witness.contents", "witness.evidence", "witness.examine"),
         )
     }
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import guidance, layout
+from savepoint.store import layout
+from savepoint.store.session import guidance
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json

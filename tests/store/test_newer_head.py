@@ -10,9 +10,10 @@ import pytest
 
 from savepoint.core.errors import UnsupportedFormatError
 from savepoint.core.verdicts import Verdict
-from savepoint.store import repair, retirement
-from savepoint.store.fsck import fsck
-from savepoint.store.witness import verify_local
+from savepoint.store.fsck import repair
+from savepoint.store.fsck.fsck import fsck
+from savepoint.store.keys import retirement
+from savepoint.store.witness.witness import verify_local
 from tests.store.place import Place
 
 if TYPE_CHECKING:

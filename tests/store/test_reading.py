@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import DiskError
-from savepoint.store import missed, pending, repair, savepoints, sessions
+from savepoint.store import savepoints
+from savepoint.store.fsck import repair
 from savepoint.store.layout import Home
+from savepoint.store.session import missed, pending, sessions
 from tests.verify import builder
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ import pytest
 from savepoint.core.chain import Gap
 from savepoint.core.errors import BusyError, KeyFileError
 from savepoint.store import durable, trusted
-from savepoint.store.fsck import fsck
+from savepoint.store.fsck.fsck import fsck
+from savepoint.store.fsck.repair import repair
 from savepoint.store.locks import Lock
-from savepoint.store.repair import repair
-from savepoint.store.witness import verify_local
+from savepoint.store.witness.witness import verify_local
 from tests.verify import builder
 from tests.verify.builder import Built, flip
 
 if TYPE_CHECKING:
-    from savepoint.store.repair import Repaired
+    from savepoint.store.fsck.repair import Repaired
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
         "sqlite3.SQLITE_NOTADB": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
     },
-    "savepoint/cli/statusline.py": {
+    "savepoint/cli/agent/statusline.py": {
         "os.write": "to stdout, which starts faster than a terminal's library",
         "os.O_WRONLY": "the null device, for a command that does not read",
     },

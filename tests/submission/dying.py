@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from anchor_service import queue
 from anchor_service.ledgers.embedded import EmbeddedLedger
 from anchor_service.queue import Queue
-from savepoint.cli import work
+from savepoint.cli.worker import process
 from savepoint.store.trusted import TrustedHead
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def arm(point: str) -> None:
 if __name__ == "__main__":
     _, named, *sys.argv[1:] = sys.argv
     arm(named)
-    sys.exit(work.main())
+    sys.exit(process.main())

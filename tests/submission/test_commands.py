@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from anchor_service import queue
-from savepoint.cli import ledger_config, precompact, shapes
+from savepoint.cli import precompact
+from savepoint.cli.ledger import config as ledger_config
+from savepoint.cli.shapes.store import Status
 from savepoint.core import errors, spelling
-from savepoint.store import config, durable, keyring
+from savepoint.store import config, durable
+from savepoint.store.keys import keyring
 from tests.work import scene as work
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ def test_a_new_store_anchors_on_its_embedded_ledger(cli: Scene) -> None:
         "anchor-2",
     )
     told = cli.good("status", "--json").json
-    shapes.Status.model_validate(told)
+    Status.model_validate(told)
     assert told["ledger"] == "embedded"
     assert told["cost"] == {"spent": 0, "next": None, "cap": None}
     (job,) = told["jobs"]
@@ -330,7 +333,7 @@ def test_a_conflict_stays_in_status_and_doctor(cli: Scene) -> None:
 def test_the_worker_imports_no_ledger_before_a_job_is_due(cli: Scene) -> None:
     """It starts with every save, and half a second of imports is not for nothing."""
     program = (
-        "import sys; from savepoint.cli import work, anchoring; "
+        "import savepoint.cli.worker.process, sys; from savepoint.cli.ledger import anchoring; "
         "from savepoint.store.layout import Home; from tests.work.scene import around; "
         f"store = Home({cli.paths.store.home!r}).store({cli.paths.store.id!r}); "
         "[kind.owed(store, around()) for kind in anchoring.all_kinds()]; "

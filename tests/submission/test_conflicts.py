@@ -16,7 +16,8 @@ from savepoint.core.errors import (
     LedgerUnreachableError,
     RolledBackError,
 )
-from savepoint.store import durable, keyring
+from savepoint.store import durable
+from savepoint.store.keys import keyring
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,9 @@ import pytest
 
 from anchor_service import queue
 from savepoint.core import errors
-from savepoint.store import config, keyring, trusted
+from savepoint.store import config, trusted
 from savepoint.store import index as records
+from savepoint.store.keys import keyring
 
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
@@ -100,8 +101,8 @@ def test_a_retirement_that_died_is_finished_by_the_next(
     old = cli.paths
     places = {
         "replace": "savepoint.store.durable.replace",
-        "append": "savepoint.store.retirement.index.append",
-        "give_birth": "savepoint.store.retirement.birth.give_birth",
+        "append": "savepoint.store.keys.retirement.index.append",
+        "give_birth": "savepoint.store.keys.retirement.birth.give_birth",
     }
 
     def die(*_: object, **__: object) -> None:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
 
-from succession.dynasty import dawn, entry, lineage, record, state, steps, tiers, vault
+from succession.dynasty import record, state, steps
 from succession.dynasty.constants import LAYERS_MAX, VAULT_MAX_LINES
+from succession.dynasty.files import entry, lineage, tiers, vault
+from succession.dynasty.session import dawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
     from succession.dynasty.state import State
     from succession.dynasty.steps import Succession
 

@@ -13,8 +13,9 @@ from savepoint.core.spelling import Instance
 from savepoint.store import birth
 from savepoint.store.layout import Home, Store, session_key
 from succession import dynasty
-from succession.dynasty import branch, entry, keep, record
-from succession.dynasty.observe import Covering
+from succession.dynasty import branch, keep, record
+from succession.dynasty.files import entry
+from succession.dynasty.session.observe import Covering
 from tests.fault.scene import Scene as Project
 from tests.fault.scene import session_id
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
     from succession.dynasty.keep import Held
     from succession.dynasty.running import Ran
+    from succession.dynasty.session.stop import Turn
     from succession.dynasty.state import State
-    from succession.dynasty.stop import Turn
 
 BEGAN = 1_772_980_000  # Unix seconds: 2026-03-08T14:26:40Z
 _GIT = {

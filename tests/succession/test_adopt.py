@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import OutputExistsError, UsageError
-from succession.dynasty import adopt
+from succession.dynasty.joining import adopt
 
 if TYPE_CHECKING:
     from pathlib import Path

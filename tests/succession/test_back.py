@@ -14,13 +14,14 @@ from savepoint.core.errors import (
     UnsupportedFormatError,
     UsageError,
 )
-from succession.dynasty import bundle, journal, merge, whole
+from succession.dynasty import journal, whole
+from succession.dynasty.joining import bundle, merge
 from tests.succession.scene import Scene
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from succession.dynasty.bundle import Back
+    from succession.dynasty.joining.bundle import Back
 
 
 def _saved(scene: Scene) -> bytes:

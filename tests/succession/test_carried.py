@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from succession.dynasty import dawn, entry, markdown, search
+from succession.dynasty import search
+from succession.dynasty.files import entry, markdown
+from succession.dynasty.session import dawn
 from tests.succession.lives import Life
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint.store import fsck
+from savepoint.store.fsck import fsck
 from tests.fault import sweep
 from tests.fault.scene import Fired, run
 from tests.structure.sources import PROJECT

@@ -209,7 +209,7 @@ def test_a_temporary_of_a_process_that_died_is_cleared(scene: Scene, name: str) 
 
 
 def test_a_clock_out_of_range_is_no_damage(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("savepoint.cli.dynasty.time.time", lambda: 2.0**40)
+    monkeypatch.setattr("savepoint.cli.succession.dynasty.time.time", lambda: 2.0**40)
     ran = cli("succession", "status")
     assert ran.code == 1
     assert "the clock of this machine" in ran.err

@@ -18,7 +18,8 @@ from savepoint.core.errors import (
 )
 from savepoint.store import durable
 from savepoint.store.locks import Lock
-from succession.dynasty import bundle, journal, whole
+from succession.dynasty import journal, whole
+from succession.dynasty.joining import bundle
 from succession.dynasty.journal import Change
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core.errors import MalformedError
-from succession.dynasty import deviants, vault
 from succession.dynasty.constants import LAYERS_MAX
+from succession.dynasty.files import deviants, vault
 from tests.fault.scene import session_id
 from tests.succession.lives import Life, problems
 
@@ -135,7 +135,7 @@ def _referenced(reigns: int, vault_text: str = "") -> Life:
     """A life in whose every reign one decision was referenced."""
     life = Life.begin()
     life = life._replace(state=life.state._replace(vault=vault_text))
-    from succession.dynasty import entry
+    from succession.dynasty.files import entry
 
     one = entry.make("decision", "Vault me", "for good", "x")
     life = life.record(one)

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from succession.dynasty import dawn, entry, markdown, steps
+from succession.dynasty import steps
+from succession.dynasty.files import entry, markdown
+from succession.dynasty.session import dawn
 from tests.succession.lives import ENTRIES, TEXTS, Life, problems
 
 if TYPE_CHECKING:
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
 
 _GIT = dawn.Git("feature/jwt", (("a" * 40, "add jwt"),), ("src/auth/jwt.ts",))
 _REIGNS = st.lists(

@@ -8,15 +8,16 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.core.errors import UsageError
-from succession.dynasty import archive, entry, journal, markdown, search
+from succession.dynasty import journal, search
 from succession.dynasty.constants import LAYER_CHARS
+from succession.dynasty.files import archive, entry, markdown
 from succession.dynasty.journal import Change
 from tests.succession.lives import Life, problems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from succession.dynasty.entry import Entry
+    from succession.dynasty.files.entry import Entry
     from tests.succession.scene import Scene
 
 _FIRST = "Redis drops keys"

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from savepoint.capture import memory
-from succession.dynasty import bundle
+from succession.dynasty.joining import bundle
 from tests.succession.scene import Scene
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from succession.dynasty.bundle import Back
+    from succession.dynasty.joining.bundle import Back
 
 
 def _saved(scene: Scene) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from succession.dynasty import archive
+from succession.dynasty.files import archive
 
 if TYPE_CHECKING:
     from tests.succession.scene import Scene

@@ -9,7 +9,8 @@ import pytest
 
 from savepoint.core.errors import BusyError
 from savepoint.store.locks import Lock
-from succession.dynasty import bundle, whole
+from succession.dynasty import whole
+from succession.dynasty.joining import bundle
 from tests.hook.test_imports import imported
 
 if TYPE_CHECKING:

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from succession.dynasty import (
-    ceremony,
-    constants,
-    dawn,
-    deviants,
-    entry,
-    epithet,
-    lineage,
-    markdown,
-)
-from succession.dynasty.entry import Entry
+from succession.dynasty import ceremony, constants, epithet
+from succession.dynasty.files import deviants, entry, lineage, markdown
+from succession.dynasty.files.entry import Entry
+from succession.dynasty.session import dawn
 
 if TYPE_CHECKING:
     from pathlib import Path

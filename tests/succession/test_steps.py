@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from succession.dynasty import compress, dawn, entry, state, tiers, words
+from succession.dynasty import compress, state, words
 from succession.dynasty.constants import LAYERS_MAX
-from succession.dynasty.entry import Entry
+from succession.dynasty.files import entry, tiers
+from succession.dynasty.files.entry import Entry
+from succession.dynasty.session import dawn
 from tests.succession.lives import NOW, Life
 
 _TEXT = "Implemented in src/a.py using a library with a name. It is long; and it has more. End."

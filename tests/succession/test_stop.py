@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from succession.dynasty import calls, scores
-from succession.dynasty.calls import Call
-from succession.dynasty.entry import Entry
-from succession.dynasty.meta import Life
+from succession.dynasty import scores
+from succession.dynasty.files.entry import Entry
+from succession.dynasty.files.meta import Life
+from succession.dynasty.session import calls
+from succession.dynasty.session.calls import Call
 from tests.fault.scene import session_id
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from savepoint.core import limits, record, segments, snapshot, spelling
 from savepoint.core.snapshot import FORMAT, TYPE
 from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump
-from savepoint.store import birth, config, keyring
+from savepoint.store import birth, config
 from savepoint.store.acknowledge import Draft, acknowledge
+from savepoint.store.keys import keyring
 from savepoint.store.layout import Home, InstancePaths
 from savepoint.store.packs import PackWriter
 

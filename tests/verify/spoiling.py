@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from savepoint.store import evidence, files
+from savepoint.store import files
+from savepoint.store.witness import evidence
 
 if TYPE_CHECKING:
     import pytest

@@ -11,10 +11,12 @@ import pytest
 from savepoint import gitcmd
 from savepoint.core.packs import compress
 from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Verdict
-from savepoint.gitlayer import by_hand, tree, witness
+from savepoint.gitlayer import tree
+from savepoint.gitlayer.commits import by_hand
 from savepoint.gitlayer.repository import Repository
-from savepoint.gitlayer.witness import Look
-from savepoint.store.witness import verify_local
+from savepoint.gitlayer.witness import witness
+from savepoint.gitlayer.witness.witness import Look
+from savepoint.store.witness.witness import verify_local
 from tests.gitlayer.layer import SECONDS, Layer
 from tests.gitlayer.remotes import Pushing
 from tests.verify import builder

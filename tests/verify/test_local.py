@@ -13,8 +13,9 @@ from savepoint.core.strict_json import dump
 from savepoint.core.verdicts import Verdict
 from savepoint.core.verify_index import INDEX_RULES
 from savepoint.core.verify_stored import STORED_RULES
-from savepoint.store import evidence, trusted, witness
-from savepoint.store.witness import verify_local
+from savepoint.store import trusted
+from savepoint.store.witness import evidence, witness
+from savepoint.store.witness.witness import verify_local
 from tests.verify import builder
 from tests.verify.builder import Built, flip
 from tests.verify.spoiling import SPOILING, SPOILING_IDS, failing, of, unreadable

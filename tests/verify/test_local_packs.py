@@ -14,8 +14,8 @@ from savepoint.core import limits, packs, segments
 from savepoint.core.segments import Segment
 from savepoint.core.strict_json import parse
 from savepoint.core.verdicts import Lack, Verdict
-from savepoint.store import evidence
-from savepoint.store.witness import verify_local
+from savepoint.store.witness import evidence
+from savepoint.store.witness.witness import verify_local
 from tests.verify import builder
 from tests.verify.builder import Built, flip
 from tests.verify.spoiling import SPOILING, SPOILING_IDS, failing, of, unreadable

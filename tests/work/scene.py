@@ -9,7 +9,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture import surroundings
-from savepoint.gitlayer import cursor, pushed
+from savepoint.gitlayer import cursor
+from savepoint.gitlayer.remote import pushed
 from savepoint.store import config
 from savepoint.work import outbox, worker
 from savepoint.work.jobs import Surroundings
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 SECONDS = 30
 PROGRAM = (
     f"import sys; sys.path.insert(0, {str(PROJECT)!r}); "
-    "from savepoint.cli.work import main; sys.exit(main())"
+    "from savepoint.cli.worker.process import main; sys.exit(main())"
 )
 
 

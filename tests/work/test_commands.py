@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
-from savepoint.gitlayer import pushed
-from savepoint.store import pending, savepoints, trusted
+from savepoint.gitlayer.remote import pushed
+from savepoint.store import savepoints, trusted
 from savepoint.store.locks import Lock
+from savepoint.store.session import pending
 from tests.gitlayer.remotes import Bare, git
 from tests.work.scene import around, created
 

@@ -14,8 +14,10 @@ import pytest
 from savepoint.capture.capture import capture
 from savepoint.core import limits
 from savepoint.core.errors import BusyError
-from savepoint.store import garbage, pending, savepoints
+from savepoint.store import savepoints
+from savepoint.store.fsck import garbage
 from savepoint.store.locks import Lock
+from savepoint.store.session import pending
 from tests.work.scene import around, created
 
 if TYPE_CHECKING:

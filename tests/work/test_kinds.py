@@ -21,8 +21,9 @@ from savepoint.core.errors import (
     RolledBackError,
 )
 from savepoint.gitlayer import packing
-from savepoint.store import config, savepoints, sessions
+from savepoint.store import config, savepoints
 from savepoint.store.locks import Lock
+from savepoint.store.session import sessions
 from savepoint.work.kinds.audit import Audit
 from savepoint.work.kinds.commit import Commit
 from savepoint.work.kinds.pending import Pending

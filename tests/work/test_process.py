@@ -277,7 +277,7 @@ _START = start.start  # `work` puts nothing in its place
 
 @pytest.fixture
 def _this_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -m savepoint.cli.work` finds this checkout, installed or not."""
+    """`python -m savepoint.cli.worker.process` finds this checkout, installed or not."""
     program = tmp_path / "python"
     program.write_text(
         f'#!/bin/sh\nshift 3\nexec {sys.executable} -I -c {shlex.quote(scene.PROGRAM)} "$@"\n'
@@ -341,7 +341,7 @@ def _end_worker(it: Pushing) -> None:
                 line = (process / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"savepoint.cli.work" in line and home in line:
+            if b"savepoint.cli.worker.process" in line and home in line:
                 kill(int(process.name), signal.SIGTERM)
     with Lock(it.layer.paths.store.worker_lock, time.monotonic() + 120):
         return

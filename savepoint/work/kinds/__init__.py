@@ -15,7 +15,7 @@ from savepoint.work.kinds.push import Push
 from savepoint.work.kinds.repack import Repack
 
 if TYPE_CHECKING:
-    from savepoint.gitlayer.push import Progress
+    from savepoint.gitlayer.remote.push import Progress
     from savepoint.work.jobs import Kind
 
 

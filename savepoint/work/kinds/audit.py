@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from savepoint import save
 from savepoint.core import limits, record, snapshot
 from savepoint.core.errors import DeadlineError, DiskError, MalformedError, SavepointError
-from savepoint.store import config, durable, savepoints, sessions
+from savepoint.store import config, durable, savepoints
 from savepoint.store.files import open_regular, read_at
 from savepoint.store.lines import line_at
 from savepoint.store.locks import Lock
-from savepoint.store.pending import Note
+from savepoint.store.session import sessions
+from savepoint.store.session.pending import Note
 from savepoint.work import requests
 from savepoint.work.jobs import Job
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from savepoint.core.segments import Segment
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
-    from savepoint.store.sessions import Session
+    from savepoint.store.session.sessions import Session
     from savepoint.work.jobs import Surroundings
 
 TRIGGER = "audit"  # of a savepoint that corrects

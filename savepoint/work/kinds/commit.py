@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
-from savepoint.gitlayer import commit, cursor, plan
+from savepoint.gitlayer import cursor
+from savepoint.gitlayer.commits import commit, plan
 from savepoint.store import ending, savepoints
 from savepoint.store.locks import Lock
 from savepoint.work.jobs import Job

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint import save
 from savepoint.core import limits
-from savepoint.store import pending
+from savepoint.store.session import pending
 from savepoint.work import requests
 from savepoint.work.jobs import Job
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import SavepointError
-from savepoint.gitlayer import cursor, push, pushed, remote_url, repository
-from savepoint.gitlayer.remote import Remote
+from savepoint.gitlayer import cursor, repository
+from savepoint.gitlayer.remote import push, pushed, remote_url
+from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
 from savepoint.store import config, ending, savepoints
 from savepoint.work.jobs import Job
 
 if TYPE_CHECKING:
-    from savepoint.gitlayer.push import Progress
+    from savepoint.gitlayer.remote.push import Progress
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.work.jobs import Surroundings
 

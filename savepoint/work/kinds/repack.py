@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.gitlayer import leftovers, packing
+from savepoint.gitlayer import packing
+from savepoint.gitlayer.repair import leftovers
 from savepoint.gitlayer.repository import Repository
 from savepoint.store import savepoints
 from savepoint.store.locks import Lock

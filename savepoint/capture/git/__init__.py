@@ -1,0 +1,1 @@
+"""The user's repository, only read, with none of its programs run."""

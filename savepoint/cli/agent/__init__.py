@@ -1,0 +1,1 @@
+"""What the agent itself meets: `install`, and the status line that it shows."""

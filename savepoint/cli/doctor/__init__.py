@@ -1,0 +1,1 @@
+"""What `doctor` checks, a part of the set-up in each file."""

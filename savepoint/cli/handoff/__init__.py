@@ -1,0 +1,1 @@
+"""`savepoint handoff`: a thread passes its work on."""

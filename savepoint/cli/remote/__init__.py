@@ -1,0 +1,1 @@
+"""`savepoint sync`, and what a store has at its remote."""

@@ -1,0 +1,1 @@
+"""`savepoint resurrect` and `savepoint bootstrap`: the way back."""

@@ -1,0 +1,1 @@
+"""The shapes of what `--json` prints, a topic in each file."""

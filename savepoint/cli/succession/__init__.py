@@ -1,0 +1,1 @@
+"""`savepoint succession`: what the dynasty remembers."""

@@ -1,0 +1,1 @@
+"""`savepoint verify` and `savepoint fsck`: is everything whole and unchanged?"""

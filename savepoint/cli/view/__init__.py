@@ -1,0 +1,1 @@
+"""What looks at savepoints and changes nothing: `list`, `show`, `status`, `export`."""

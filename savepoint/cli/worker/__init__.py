@@ -1,0 +1,1 @@
+"""`savepoint worker`, and the process that it looks at."""

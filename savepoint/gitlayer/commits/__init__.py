@@ -1,0 +1,1 @@
+"""Commits: from records to the commits of an instance's branch."""

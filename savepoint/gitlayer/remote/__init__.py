@@ -1,0 +1,1 @@
+"""The remote: what is pushed there, what is fetched, and whether it is ours."""

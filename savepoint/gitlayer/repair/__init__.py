@@ -1,0 +1,1 @@
+"""Repair: a damaged repository, or a store that git can help."""

@@ -1,0 +1,1 @@
+"""The git witness: what our repository and its remote say of savepoints."""

@@ -1,0 +1,1 @@
+"""fsck of the local store: what is checked, what is listed, what can be repaired."""

@@ -1,0 +1,1 @@
+"""The keys of a store: made, kept safe, backed up, retired."""

@@ -1,0 +1,1 @@
+"""What is remembered of a session between two fires."""

@@ -1,0 +1,1 @@
+"""The local witness: what this machine's disk says of savepoints."""

@@ -1,0 +1,1 @@
+"""The files of a dynasty, one each, and how they are spelled."""

@@ -1,0 +1,1 @@
+"""What comes into a dynasty from elsewhere: nothing of either is lost."""

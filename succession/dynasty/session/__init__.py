@@ -1,0 +1,1 @@
+"""What a session hears of the dynasty, and what is drawn from it."""
