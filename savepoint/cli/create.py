@@ -32,25 +32,9 @@ _NEWEST = "that of the newest session"
 
 def create(
     transcript: Annotated[
-        str,
-        typer.Option(
-            "--transcript",
-            metavar="FILE",
-            help="The session's file.",
-            show_default=_NEWEST,
-            callback=options.text,
-        ),
+        str, options.written("--transcript", "FILE", "The session's file.", _NEWEST)
     ] = "",
-    session: Annotated[
-        str,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            help="The session's id.",
-            show_default=False,
-            callback=options.text,
-        ),
-    ] = "",
+    session: Annotated[str, options.written("--session", "ID", "The session's id.")] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:

@@ -53,32 +53,16 @@ def init(
     ] = "",
     adopt: Annotated[
         str,
-        typer.Option(
-            "--adopt",
-            metavar="ID",
-            help="Give this folder to that store; also where its config is lost.",
-            show_default=False,
+        options.value(
+            "--adopt", "ID", "Give this folder to that store; also where its config is lost."
         ),
     ] = "",
     remote: Annotated[
-        str,
-        typer.Option(
-            "--remote",
-            metavar="URL",
-            help="Where savepoints are pushed to.",
-            show_default=False,
-            callback=options.text,
-        ),
+        str, options.written("--remote", "URL", "Where savepoints are pushed to.")
     ] = "",
     lineage: Annotated[
         str,
-        typer.Option(
-            "--lineage",
-            metavar="TEXT",
-            help="Who came before, as a text that nobody verifies.",
-            show_default=False,
-            callback=options.text,
-        ),
+        options.written("--lineage", "TEXT", "Who came before, as a text that nobody verifies."),
     ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,6 +27,16 @@ def texts(given: list[str] | None) -> list[str] | None:
     return given
 
 
+def value(flag: str, metavar: str, told: str, default: str | bool = False) -> Any:  # noqa: ANN401
+    """An option that takes a value. told: its help; default: what help says is meant without it."""
+    return typer.Option(flag, metavar=metavar, help=told, show_default=default)
+
+
+def written(flag: str, metavar: str, told: str, default: str | bool = False) -> Any:  # noqa: ANN401
+    """As `value`, for what is written down: it is text."""
+    return typer.Option(flag, metavar=metavar, help=told, show_default=default, callback=text)
+
+
 Project: TypeAlias = Annotated[
     str,
     typer.Option("-C", "--project", metavar="DIR", help="The project's folder.", show_default="."),
@@ -43,21 +53,15 @@ InstanceName: TypeAlias = Annotated[
 ]
 LedgerName: TypeAlias = Annotated[
     str,
-    typer.Option(
+    value(
         "--ledger",
-        metavar="NAME",
-        help="embedded, localnet, devnet, testnet, mainnet-beta, or a URL.",
-        show_default="the config's",
+        "NAME",
+        "embedded, localnet, devnet, testnet, mainnet-beta, or a URL.",
+        "the config's",
     ),
 ]
 ProgramId: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--program",
-        metavar="KEY",
-        help="The id of the program there, in base58.",
-        show_default="the config's",
-    ),
+    str, value("--program", "KEY", "The id of the program there, in base58.", "the config's")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 SELECTORS = "latest, a sequence number, 8 or more digits of a snapshot hash, or @TIME."

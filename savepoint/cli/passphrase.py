@@ -10,8 +10,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
+from savepoint.cli import options
 from savepoint.core import limits
 from savepoint.core.errors import KeyFileError, UsageError
 from savepoint.store.keys import keyring
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 File: TypeAlias = Annotated[
     str,
-    typer.Option(
+    options.value(
         "--passphrase-file",
-        metavar="FILE",
-        help="Its one line is the passphrase; nobody else may read it.",
-        show_default="asked for",
+        "FILE",
+        "Its one line is the passphrase; nobody else may read it.",
+        "asked for",
     ),
 ]
 

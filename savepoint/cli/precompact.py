@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from savepoint.cli import create, place, serving
+from savepoint.cli import create, options, place, serving
 from savepoint.cli.ledger import layer3
 from savepoint.core import spelling
 from savepoint.core.errors import MalformedError, SelectorError, UsageError
@@ -37,18 +37,14 @@ def precompact(
         ),
     ] = "",
     timestamp: Annotated[
-        str,
-        typer.Option(
-            "--timestamp", metavar="TIME", help="As 2026-11-30T13:26:49Z.", show_default="now"
-        ),
+        str, options.value("--timestamp", "TIME", "As 2026-11-30T13:26:49Z.", "now")
     ] = "",
     utilization: Annotated[
         str,
-        typer.Option(
+        options.value(
             "--context-utilization",
-            metavar="PERCENT",
-            help="Of the context, where the transcript does not tell it.",
-            show_default=False,
+            "PERCENT",
+            "Of the context, where the transcript does not tell it.",
         ),
     ] = "",
     project: Annotated[

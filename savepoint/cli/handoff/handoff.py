@@ -66,13 +66,7 @@ def thread(
     ],
     session: Annotated[
         str,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            help="The session that it is.",
-            show_default="this one, or the newest",
-            callback=options.text,
-        ),
+        options.written("--session", "ID", "The session that it is.", "this one, or the newest"),
     ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
@@ -124,39 +118,21 @@ def bind(
         DriverName | None, typer.Option("--driver", help="How it is set.", show_default=False)
     ] = None,
     where: Annotated[
-        str,
-        typer.Option(
-            "--place",
-            metavar="PLACE",
-            help="A file, a branch, or a pair of the config.",
-            show_default=False,
-            callback=options.text,
-        ),
+        str, options.written("--place", "PLACE", "A file, a branch, or a pair of the config.")
     ] = "",
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key", metavar="KEY", help="The row.", show_default=False, callback=options.text
-        ),
-    ] = "",
+    key: Annotated[str, options.written("--key", "KEY", "The row.")] = "",
     value: Annotated[
         str,
-        typer.Option(
+        options.written(
             "--value",
-            metavar="VALUE",
-            help="What stands there, with {thread}, {title}, {session} for the holder's.",
-            show_default=False,
-            callback=options.text,
+            "VALUE",
+            "What stands there, with {thread}, {title}, {session} for the holder's.",
         ),
     ] = "",
     unbindable: Annotated[
         str,
-        typer.Option(
-            "--unbindable",
-            metavar="REASON",
-            help="Why nobody can re-point it: it will stay behind.",
-            show_default=False,
-            callback=options.text,
+        options.written(
+            "--unbindable", "REASON", "Why nobody can re-point it: it will stay behind."
         ),
     ] = "",
     thread: ThreadName = "",

@@ -38,14 +38,7 @@ if TYPE_CHECKING:
     from succession.handoff.ledger import Item, Ledger, Thread
 
 Selector = Annotated[
-    str,
-    typer.Option(
-        "--savepoint",
-        metavar="SELECTOR",
-        help=options.SELECTORS,
-        show_default="a new one is made",
-        callback=options.text,
-    ),
+    str, options.written("--savepoint", "SELECTOR", options.SELECTORS, "a new one is made")
 ]
 
 
@@ -144,13 +137,7 @@ def accept(
     thread: ThreadName = "",
     session: Annotated[
         str,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            help="The successor's session.",
-            show_default="this one, or the newest",
-            callback=options.text,
-        ),
+        options.written("--session", "ID", "The successor's session.", "this one, or the newest"),
     ] = "",
     allow_unverified: options.AllowUnverified = False,
     offline: options.Offline = False,

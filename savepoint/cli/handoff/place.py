@@ -47,12 +47,8 @@ if TYPE_CHECKING:
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 ThreadName: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--thread",
-        metavar="ID",
-        help="A thread: its id or its row.",
-        show_default="the session's, or the project's only one",
-        callback=options.text,
+    options.written(
+        "--thread", "ID", "A thread: its id or its row.", "the session's, or the project's only one"
     ),
 ]
 Text: TypeAlias = Annotated[

@@ -99,17 +99,11 @@ def verify_file(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The proof.")],
     *,
     snapshot: Annotated[
-        str,
-        typer.Option(
-            "--snapshot", metavar="FILE", help="The savepoint's snapshot file.", show_default=False
-        ),
+        str, options.value("--snapshot", "FILE", "The savepoint's snapshot file.")
     ] = "",
     online: Annotated[bool, typer.Option("--online", help="Ask the ledger as well.")] = False,
     ledger: Annotated[
-        str,
-        typer.Option(
-            "--ledger", metavar="NAME", help="With --online: which.", show_default="the proof's"
-        ),
+        str, options.value("--ledger", "NAME", "With --online: which.", "the proof's")
     ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

@@ -30,8 +30,7 @@ def sync(
         bool, typer.Option("--wait", help="Try again until all is done, or the time is over.")
     ] = False,
     timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="S", help="Seconds, at most.", show_default="none"),
+        float | None, options.value("--timeout", "S", "Seconds, at most.", "none")
     ] = None,
     accept_remote: Annotated[
         bool,

@@ -62,11 +62,8 @@ def bootstrap(
     *,
     keys: Annotated[
         str,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            help="What `keys backup` made; without it nothing can be opened.",
-            show_default=False,
+        options.value(
+            "--keys", "FILE", "What `keys backup` made; without it nothing can be opened."
         ),
     ] = "",
     passphrase_file: passphrase.File = "",

@@ -40,12 +40,7 @@ if TYPE_CHECKING:
 def resurrect(
     selector: options.Selector = "latest",
     *,
-    session: Annotated[
-        str,
-        typer.Option(
-            "--session", metavar="ID", help="The newest of this session.", show_default=False
-        ),
-    ] = "",
+    session: Annotated[str, options.value("--session", "ID", "The newest of this session.")] = "",
     only: Annotated[
         Member | None,
         typer.Option(
@@ -54,35 +49,18 @@ def resurrect(
     ] = None,
     full: options.Full = False,
     thread: Annotated[
-        str,
-        typer.Option(
-            "--thread",
-            metavar="ID",
-            help="A subagent's conversation, alone.",
-            show_default=False,
-        ),
+        str, options.value("--thread", "ID", "A subagent's conversation, alone.")
     ] = "",
     messages: Annotated[
         str,
-        typer.Option(
+        options.value(
             "--messages",
-            metavar="FIRST-LAST",
-            help="Only these messages, counted from 1, from the prompt of the first on.",
-            show_default=False,
+            "FIRST-LAST",
+            "Only these messages, counted from 1, from the prompt of the first on.",
         ),
     ] = "",
-    since: Annotated[
-        str,
-        typer.Option(
-            "--since", metavar="TIME", help="Only messages from then on.", show_default=False
-        ),
-    ] = "",
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until", metavar="TIME", help="Only messages up to then.", show_default=False
-        ),
-    ] = "",
+    since: Annotated[str, options.value("--since", "TIME", "Only messages from then on.")] = "",
+    until: Annotated[str, options.value("--until", "TIME", "Only messages up to then.")] = "",
     output: options.OutputFolder = "",
     apply: Annotated[
         bool, typer.Option("--apply", help="Put the loaded files over the project, too.")
@@ -92,11 +70,8 @@ def resurrect(
     ] = False,
     worktree: Annotated[
         str,
-        typer.Option(
-            "--worktree",
-            metavar="DIR",
-            help="A new git worktree at the savepoint's commit, with its changes.",
-            show_default=False,
+        options.value(
+            "--worktree", "DIR", "A new git worktree at the savepoint's commit, with its changes."
         ),
     ] = "",
     allow_unverified: options.AllowUnverified = False,
@@ -108,15 +83,8 @@ def resurrect(
     """Bring a savepoint back as a new session, with a successor."""
     if session and selector != "latest":
         raise UsageError("a selector and --session exclude each other")
-    if force and not apply:
-        raise UsageError("--force goes with --apply")
-    if apply and only not in (None, "files"):
-        raise UsageError("--apply puts files over the project: it goes with --only files")
     part = _part(full, thread, messages, since, until)
-    if part.thread or part.span:
-        if only not in (None, "conversation"):
-            raise UsageError("a thread and a span are of the conversation", hint="leave out --only")
-        only = "conversation"
+    only = _only(part, only, apply=apply, force=force)
     at = place.find(project, instance)
     garbage.sweep(place.home(), time.time())
     tell = resurrection_report.steps(as_json=as_json)
@@ -131,9 +99,9 @@ def resurrect(
         part=part, apply=apply, force=force, allow_unverified=allow_unverified
     )
     asked = asked._replace(caveats=unseen(asked))
-    document = savepoints.open_snapshot(at.paths, one).document if worktree else {}
-    planned = tree.staging(at, document, worktree) if worktree else None
-    if planned is not None:
+    planned = None
+    if worktree:
+        planned = tree.staging(at, savepoints.open_snapshot(at.paths, one).document, worktree)
         told = f"the session belongs to {at.project}: the agent finds it there, not in {worktree}"
         asked = asked._replace(caveats=(*asked.caveats, told))
     report = verified(at, one, offline=offline)
@@ -144,6 +112,19 @@ def resurrect(
             planned.settle()
     afterwards(at, done)
     resurrection_report.tell(done.report, at.store, as_json=as_json)
+
+
+def _only(part: Part, only: Member | None, *, apply: bool, force: bool) -> Member | None:
+    """Which part comes back alone, if one does. Raises UsageError for what excludes each other."""
+    if force and not apply:
+        raise UsageError("--force goes with --apply")
+    if apply and only not in (None, "files"):
+        raise UsageError("--apply puts files over the project: it goes with --only files")
+    if not (part.thread or part.span):
+        return only
+    if only not in (None, "conversation"):
+        raise UsageError("a thread and a span are of the conversation", hint="leave out --only")
+    return "conversation"
 
 
 def _part(full: bool, thread: str, messages: str, since: str, until: str) -> Part:

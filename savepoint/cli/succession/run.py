@@ -28,9 +28,7 @@ def run(
     dry: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be; change nothing.")
     ] = False,
-    source: Annotated[
-        str, typer.Option("--from", metavar="SELECTOR", help=_FROM, show_default="one made now")
-    ] = "",
+    source: Annotated[str, options.value("--from", "SELECTOR", _FROM, "one made now")] = "",
     allow_unverified: Annotated[
         bool,
         typer.Option("--allow-unverified", help="With --from: also one that cannot be checked."),

@@ -226,12 +226,7 @@ def resolve_deviant(
 
 @app.command("lineage")
 def lineage(
-    search: Annotated[
-        str,
-        typer.Option(
-            "--search", metavar="TERM", help="Only what has this text.", show_default=False
-        ),
-    ] = "",
+    search: Annotated[str, options.value("--search", "TERM", "Only what has this text.")] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:

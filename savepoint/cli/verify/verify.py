@@ -42,19 +42,11 @@ def verify(
     ] = False,
     ledger: options.LedgerName = "",
     program: options.ProgramId = "",
-    account: Annotated[
-        str,
-        typer.Option(
-            "--account", metavar="KEY", help="The account that it must be.", show_default=False
-        ),
-    ] = "",
+    account: Annotated[str, options.value("--account", "KEY", "The account that it must be.")] = "",
     repository: Annotated[
         str,
-        typer.Option(
-            "--repository",
-            metavar="URL",
-            help="Only this remote, or clone of one, and the ledger; no store.",
-            show_default=False,
+        options.value(
+            "--repository", "URL", "Only this remote, or clone of one, and the ledger; no store."
         ),
     ] = "",
     lineage: Annotated[
