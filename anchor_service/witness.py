@@ -14,7 +14,7 @@ from savepoint.core import accounts, limits, spelling, verify_chain
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.history import History
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, Witness, tampered
+from savepoint.core.verdicts import Finding, Witness, chain_members, tampered
 from savepoint.core.verify_chain import Answer, Commits, Seen, Who
 from savepoint.gitlayer import history
 from savepoint.store import savepoints, trusted
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from anchor_service.queue import Submission
     from savepoint.core.ledger import Ledger
     from savepoint.core.record import Record
-    from savepoint.core.strict_json import Json
     from savepoint.core.verdicts import Report
     from savepoint.core.verify_chain import Anchor, Vouched
     from savepoint.gitlayer.repository import Repository
@@ -74,7 +73,7 @@ def verify(
 
 def off(report: Report, ledger: str | None, reason: str) -> Report:
     """The ledger does not count, and why."""
-    return _put(report, Witness((), off=reason, members=_members(ledger)))
+    return _put(report, Witness((), off=reason, members=chain_members(ledger)))
 
 
 def skipped(report: Report, ledger: str, reason: str, hint: str = "") -> Report:
@@ -202,7 +201,7 @@ def _witness(one: Record | None, found: Looked, records: History) -> Witness:
     findings.sort(key=lambda finding: verify_chain.CHAIN_RULES.index(finding.rule))
     covers = one is not None and vouched is not None and one.hash in vouched.behind
     last = vouched.record if vouched is not None and covers else None
-    members = _members(found.answer.ledger) | {
+    members = chain_members(found.answer.ledger) | {
         "independent": found.anchor.independent,
         "covered_by": last.seq if last is not None and one != last else None,
         "account": spelling.base58(found.anchor.address),
@@ -214,20 +213,8 @@ def _witness(one: Record | None, found: Looked, records: History) -> Witness:
     return Witness(tuple(findings), members=members)
 
 
-def _members(ledger: str | None) -> dict[str, Json]:
-    return {
-        "ledger": ledger,
-        "independent": False,
-        "covered_by": None,
-        "account": None,
-        "account_data": None,
-        "github_commit": None,
-        "upgrade_authority": None,
-    }
-
-
 def _all(report: Report, ledger: str, findings: list[Finding]) -> Report:
-    return _put(report, Witness(tuple(findings), members=_members(ledger)))
+    return _put(report, Witness(tuple(findings), members=chain_members(ledger)))
 
 
 def _put(report: Report, chain: Witness) -> Report:

@@ -128,6 +128,19 @@ class Witness(NamedTuple):
         return shown | self.members
 
 
+def chain_members(ledger: str | None) -> dict[str, Json]:
+    """What the chain witness also reports, as it is before anything of it is known."""
+    return {
+        "ledger": ledger,
+        "independent": False,
+        "covered_by": None,
+        "account": None,
+        "account_data": None,
+        "github_commit": None,
+        "upgrade_authority": None,
+    }
+
+
 class CheckedSavepoint(NamedTuple):
     """A savepoint and what each witness says of it."""
 

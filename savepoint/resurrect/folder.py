@@ -18,9 +18,10 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import snapshot
-from savepoint.core.errors import MalformedError, SelectorError, TamperedError
+from savepoint.core.errors import SelectorError, TamperedError
 from savepoint.core.named import NamedTuple
 from savepoint.resurrect import members, moves, native
+from savepoint.resurrect.members import as_list, as_object
 from savepoint.store import savepoints
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class _Writing:
         self.files += len(found.files)
         self.left_out += found.left_out
         listed = savepoints.listed(self._store, self._document, ("loaded_files",))
-        self._json(b"files.json", {path: _bare(one) for path, one in _object(listed).items()})
+        self._json(b"files.json", {path: _bare(one) for path, one in as_object(listed).items()})
 
     def _state(self) -> None:
         current = self._of("state")
@@ -126,7 +127,7 @@ class _Writing:
             savepoints.listed(self._store, self._document, (*at, name))
             for name in ("files", "deleted", "excluded")
         )
-        listed = [_object(one) for one in _array(entries)]
+        listed = [as_object(one) for one in as_list(entries)]
         found = members.changed(self._of("changes"), listed)
         self._take(b"changes", found.files)
         self.left_out += found.left_out
@@ -139,7 +140,7 @@ class _Writing:
         self._json(b"changes.json", told)
 
     def _git(self) -> None:
-        state = _object(self._document["git_state"])
+        state = as_object(self._document["git_state"])
         self._json(b"git_state.json", {n: one for n, one in state.items() if n != "changes"})
 
     def _memory(self) -> None:
@@ -166,18 +167,6 @@ class _Writing:
 
 
 def _bare(value: Json) -> dict[str, Json]:
-    found = _object(value)
+    found = as_object(value)
     bare = {name: member for name, member in found.items() if name != "segments"}
     return {**bare, "stored": found["segments"] is not None}
-
-
-def _object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise MalformedError("a member of the snapshot is not an object")
-    return value
-
-
-def _array(value: Json) -> list[Json]:
-    if not isinstance(value, list):
-        raise MalformedError("a member of the snapshot is not a list")
-    return value

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import member_names, snapshot
-from savepoint.core.errors import TamperedError
+from savepoint.core.errors import MalformedError, TamperedError
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -105,3 +105,17 @@ def _outside(name: bytes) -> tuple[bytes, ...]:
     """An absolute name is the agent's own spelling: `..` in it is taken for what it means."""
     plain = os.path.normpath(name).lstrip(b"/")
     return (OUTSIDE, *_parts(plain or b"_"))
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """A member of a snapshot that is an object. Raises MalformedError."""
+    if not isinstance(value, dict):
+        raise MalformedError("a member of the snapshot is not an object")
+    return value
+
+
+def as_list(value: Json) -> list[Json]:
+    """A member of a snapshot that is a list. Raises MalformedError."""
+    if not isinstance(value, list):
+        raise MalformedError("a member of the snapshot is not a list")
+    return value

@@ -10,9 +10,9 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from savepoint.core import snapshot
-from savepoint.core.errors import MalformedError
 from savepoint.core.strict_json import dump, parse_canonical
 from savepoint.resurrect import inline
+from savepoint.resurrect.members import as_list, as_object
 from savepoint.store import savepoints
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class _Document:
 
     def _facts(self) -> dict[str, Json]:
         """What is known of the conversation; its transcript by path, size and root."""
-        history = _object(self._document["conversation_history"])
+        history = as_object(self._document["conversation_history"])
         facts = {name: value for name, value in history.items() if name != "companions"}
         if facts["transcript"] is not None:
             facts["transcript"] = _bare(facts["transcript"])
@@ -118,7 +118,7 @@ class _Document:
         """Every file of the list: one that was not stored with the reason, and no content."""
         stored = {str(file.path): file for file in self._files.get("files", [])}
         separator = b""
-        for path, entry in _object(self._listed("loaded_files")).items():
+        for path, entry in as_object(self._listed("loaded_files")).items():
             yield separator + dump(path) + b":{" + _members(_bare(entry)) + b","
             if path in stored:
                 yield from inline.content(self._store, stored[path])
@@ -128,10 +128,10 @@ class _Document:
             separator = b","
 
     def _git(self) -> Iterator[bytes]:
-        state = _object(self._document["git_state"])
+        state = as_object(self._document["git_state"])
         plain = {name: value for name, value in state.items() if name != "changes"}
         yield b"{" + _members(plain) + b',"changes":{"files":['
-        entries = map(_bare, _array(self._listed("git_state", "changes", "files")))
+        entries = map(_bare, as_list(self._listed("git_state", "changes", "files")))
         files = self._files.get("changes", [])
         yield from self._with_content(zip(entries, files, strict=True))
         rest: dict[str, Json] = {
@@ -143,7 +143,7 @@ class _Document:
 
     def _checkpoint(self) -> dict[str, Json]:
         """Under both of the specification's names, the one also with its other first member."""
-        verification = _object(self._document["checkpoint_verification"])
+        verification = as_object(self._document["checkpoint_verification"])
         modulo_zero, *others = verification.items()
         checkpoint: Json = {"modulo_zero_verified": modulo_zero[1], **dict(others)}
         return {"checkpoint": checkpoint, "checkpoint_verification": verification}
@@ -158,16 +158,4 @@ def _members(value: dict[str, Json]) -> bytes:
 
 
 def _bare(value: Json) -> dict[str, Json]:
-    return {name: member for name, member in _object(value).items() if name != "segments"}
-
-
-def _object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise MalformedError("a member of the snapshot is not an object")
-    return value
-
-
-def _array(value: Json) -> list[Json]:
-    if not isinstance(value, list):
-        raise MalformedError("a member of the snapshot is not a list")
-    return value
+    return {name: member for name, member in as_object(value).items() if name != "segments"}

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from savepoint.capture import surroundings
+from savepoint.capture.agents import claude_settings
 from savepoint.capture.agents.claude_places import NAME as AGENT
 from savepoint.cli import options, place, terminal
 from savepoint.cli.agent import agent_settings
 from savepoint.cli.agent.agent_settings import Program
 from savepoint.cli.agent.settings_file import SettingsFile
-from savepoint.cli.doctor import agent as agent_checks
 from savepoint.core import limits, spelling
 from savepoint.core.errors import BusyError, NoStoreError, SettingsError, UsageError
 from savepoint.store import installed, registry, worktree
@@ -199,7 +199,7 @@ def _naming(path: str) -> Iterator[None]:
 def _warn(where: str, scope: Scope, file: SettingsFile) -> None:
     """What keeps the hooks from running, and what the user's git will see."""
     for path in _that_count(where):
-        if agent_checks.settings(path).get("disableAllHooks"):
+        if claude_settings.read(path).get("disableAllHooks"):
             terminal.note(f"{path} says disableAllHooks: no hook runs until that is gone")
     if scope is Scope.LOCAL and worktree.find_worktree(where) is not None:
         terminal.note(

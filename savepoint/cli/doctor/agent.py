@@ -6,9 +6,9 @@ import json
 import os
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from savepoint.capture.agents import claude_places
+from savepoint.capture.agents import claude_places, claude_settings
 from savepoint.cli import terminal
 from savepoint.cli.doctor.checks import Check, good, warn
 from savepoint.core import limits
@@ -64,31 +64,12 @@ def _saved_at(at: place.Place, path: str) -> float:
 
 
 def _kept_days(config_dir: str, project: str) -> int:
-    own = os.path.join(project, ".claude")
-    for path in (
-        os.path.join(own, "settings.local.json"),
-        os.path.join(own, "settings.json"),
-        os.path.join(config_dir, "settings.json"),
-    ):
-        days = settings(path).get("cleanupPeriodDays")
-        if isinstance(days, int) and not isinstance(days, bool) and days > 0:
-            return days
-    return _KEPT_DAYS
-
-
-def settings(path: str) -> dict[str, Any]:
-    """The object in a settings file; an empty one where there is none that can be read."""
-    try:
-        with open(path, "rb") as file:
-            value = json.loads(file.read(limits.SMALL_DOCUMENT_BYTES).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return claude_settings.number(config_dir, project, "cleanupPeriodDays") or _KEPT_DAYS
 
 
 def has_plugin(config_dir: str) -> bool:
     """Is our plugin switched on?"""
-    enabled = settings(os.path.join(config_dir, "settings.json")).get("enabledPlugins")
+    enabled = claude_settings.read(os.path.join(config_dir, "settings.json")).get("enabledPlugins")
     known = enabled.items() if isinstance(enabled, dict) else ()
     return any(name.startswith("savepoint@") and on for name, on in known)
 

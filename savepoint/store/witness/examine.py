@@ -14,6 +14,7 @@ from savepoint.core.verdicts import (
     Report,
     Witness,
     behind,
+    chain_members,
     unchecked,
 )
 from savepoint.core.verify_index import Index, Names
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint.core.record import Record
-    from savepoint.core.strict_json import Json
     from savepoint.core.verify_index import Seen
     from savepoint.store.layout import InstancePaths
     from savepoint.store.witness.contents import Contents, PackReader
@@ -32,17 +32,8 @@ if TYPE_CHECKING:
     Select = Callable[[list[Record]], Sequence[Record]]  # from all savepoints, oldest first
 
 _NOT_CONFIGURED = "not configured"
-_CHAIN_MEMBERS: dict[str, Json] = {
-    "ledger": None,
-    "independent": False,
-    "covered_by": None,
-    "account": None,
-    "account_data": None,
-    "github_commit": None,
-    "upgrade_authority": None,
-}
 _GIT = Witness((), off=_NOT_CONFIGURED)
-_CHAIN = Witness((), off=_NOT_CONFIGURED, members=_CHAIN_MEMBERS)
+_CHAIN = Witness((), off=_NOT_CONFIGURED, members=chain_members(None))
 
 
 class _Examined(NamedTuple):
