@@ -76,7 +76,7 @@ def save_now(asked: Request) -> tuple[Saved, Layer2]:
     assert saved is not None  # noqa: S101  # a person asked, so there is always one
     with terminal.busy("pushing"):
         told = follow.follow(saved, place.around(), begun, wait=True)
-        status, error = told or layer2.status_of(saved.paths, saved.record.seq, place.around())
+        status, error = told or layer2.status_of(saved.paths, saved.record, place.around())
     return saved, Layer2(status, saved.commit, error)
 
 
@@ -120,8 +120,8 @@ def finish_pending(asked: Request) -> None:
 
 def layer_3(saved: Saved, at: place.Place) -> Layer3:
     """What has become of it on the ledger by now: nothing is waited for."""
-    seq = saved.record.seq
-    return layer3.layer3(saved.paths, at.config, [seq])[seq]
+    one = saved.record
+    return layer3.layer3(saved.paths, at.config, [one])[one.seq]
 
 
 def created(saved: Saved, git: Layer2, chain: Layer3) -> dict[str, Json]:

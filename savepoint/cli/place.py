@@ -10,10 +10,11 @@ from typing import NamedTuple
 from savepoint.capture import surroundings
 from savepoint.capture.request import Request
 from savepoint.capture.stillness import Stillness
+from savepoint.cli import terminal
 from savepoint.core import limits
 from savepoint.core.errors import NoStoreError, OutputExistsError, UsageError
 from savepoint.gitlayer.repository import Repository
-from savepoint.store import config, registry, savepoints, worktree
+from savepoint.store import config, index, registry, savepoints, worktree
 from savepoint.store.config import Config
 from savepoint.store.layout import Home, InstancePaths, Store
 from savepoint.work.jobs import Surroundings
@@ -46,6 +47,14 @@ class Place(NamedTuple):
     def title(self) -> str:
         """The instance with the start of its key: siblings may share a number."""
         return title(self.paths)
+
+
+def note_lost(at: Place) -> bool:
+    """Say what the trusted head has seen and the index lacks. Was there something?"""
+    lost = index.lost(at.paths, index.last(at.paths))
+    if lost:
+        terminal.note(f"ROLLED BACK OR DAMAGED: {lost}; run `savepoint fsck --repair`")
+    return bool(lost)
 
 
 def title(paths: InstancePaths) -> str:

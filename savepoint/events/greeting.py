@@ -67,6 +67,11 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
             f"`{command} resurrect {newest.seq}{of}` brings that session's conversation and files "
             "back; nothing of it is in this session's context."
         )
+    if lost := index.lost(paths, newest):
+        yield (
+            f"Savepoints were rolled back or damaged here: {lost}; `{command} fsck --repair` "
+            "brings back what git or the remote has."
+        )
     yield from _moved(store, request, paths, command)
 
 

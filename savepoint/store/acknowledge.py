@@ -102,7 +102,7 @@ def acknowledge(
         one = _record(draft, sealed, name, seed, position)
         offset = index.append(paths, tail, one.line)
         commit(one, sealed)
-        if head is None or index.holds(paths, tail, head.seq, head.record) or position.gap:
+        if head is None or index.holds(paths, tail.last, head.seq, head.record) or position.gap:
             _raise_trusted(paths, head, one, is_first=tail.size == 0)
     return Acknowledged(one, offset)
 

@@ -87,17 +87,52 @@ def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None)
     return Position(seq + 1, prev, None)
 
 
-def holds(paths: InstancePaths, tail: Tail, seq: int, record_hash: str) -> bool:
-    """Does the index have that record with that hash? The last two are looked at without reading
-    more; the trusted head lags further only after a crash.
+def holds(paths: InstancePaths, end: Record | None, seq: int, record_hash: str) -> bool:
+    """Does the index have that record with that hash, or at least follow it? The last two are
+    looked at without reading more: what was seen lags further only after a crash, or behind work
+    that waits. end: the last record. Raises DiskError.
     """
-    last = tail.last
-    if last is not None and last.seq == seq:
-        return last.hash == record_hash
-    if last is not None and last.seq == seq + 1:
-        return last.prev == record_hash
-    lines = read(paths).split(b"\n")
-    return any(sha256(line).hexdigest() == record_hash for line in lines)
+    if end is not None and end.seq == seq:
+        return sha256(end.line).hexdigest() == record_hash
+    if end is not None and end.seq == seq + 1:
+        return end.prev == record_hash
+    return record_hash in hashes(paths)
+
+
+def lost(paths: InstancePaths, end: Record | None) -> str:
+    """What the trusted head has seen and the index has not, for people; empty where that is
+    nothing, or the owner accepted it. end: the last record. Reads one small file, and the index
+    only after a rollback. Raises DiskError, UnsupportedFormatError.
+    """
+    from savepoint.store import trusted
+
+    head = trusted.load(paths)
+    if head is None:
+        return ""
+    if end is None or end.seq < head.seq:
+        ending = f"ends at record {end.seq}" if end else "has no record"
+        return f"the index {ending}; record {head.seq} was seen"
+    if not holds(paths, end, head.seq, head.record):
+        return f"the index lacks the record {head.seq} that was seen"
+    left = [gap for gap in head.gaps if not _is_over(paths, gap)]
+    return f"the index lacks the records {left[0].first} to {left[0].last}" if left else ""
+
+
+def _is_over(paths: InstancePaths, gap: Gap) -> bool:
+    """Was it closed again, or accepted by a record?"""
+    needles = f'"seq":{gap.last},'.encode(), b'"reason":"gap"'
+    lines = (one for one in read(paths).split(b"\n") if any(part in one for part in needles))
+    return any(
+        one.seq == gap.last
+        or (one.body.get("first"), one.body.get("last")) == (gap.first, gap.last)
+        for one in map(_parse, lines)
+        if one is not None
+    )
+
+
+def hashes(paths: InstancePaths) -> set[str]:
+    """Of all lines of the index. Raises DiskError."""
+    return {sha256(line).hexdigest() for line in read(paths).split(b"\n")}
 
 
 def append(paths: InstancePaths, tail: Tail, line: bytes) -> int:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def events(paths: InstancePaths, seq: int) -> dict[str, str]:
     """What became of that savepoint, or of a later one, which covers it: the log's words, oldest
-    first, and the error with which each came last, empty without one.
+    first, and the error with which each came last, empty without one. What the log told before the
+    savepoint was made is of another of that number: the index was cut, and gone on from.
     """
     found: dict[str, str] = {}
     for line in _end_of(paths.status_log).split(b"\n"):
@@ -27,6 +28,8 @@ def events(paths: InstancePaths, seq: int) -> dict[str, str]:
         except SavepointError:
             continue
         match told:
+            case {"seq": int(of), "event": "SAVED_LOCALLY"} if of == seq:
+                found.clear()
             case {"seq": int(of), "event": str(event), **more} if of >= seq:
                 found.pop(event, None)
                 found[event] = str(more.get("error", ""))

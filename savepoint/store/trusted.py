@@ -5,7 +5,6 @@ lies outside the store, and each of its numbers only rises (TUF does the same wi
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema, spelling
 from savepoint.core.chain import Gap
@@ -15,6 +14,7 @@ from savepoint.core.strict_json import Json, dump, parse_canonical
 from savepoint.store import durable
 from savepoint.store.files import read_bounded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
 

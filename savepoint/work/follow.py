@@ -35,7 +35,8 @@ def follow(
     if chosen.remote is not None and wait:
         from savepoint.work import push_wait
 
-        return push_wait.wait_for_push(saved.paths, seq, around, push_wait.give_up(chosen, started))
+        until = push_wait.give_up(chosen, started)
+        return push_wait.wait_for_push(saved.paths, saved.record, around, until)
     is_owed = (chosen.remote, chosen.ledger) != (None, None) or saved.commit is None
     session = str(saved.record.body["session_id"])
     if is_owed or seq % limits.REPACK_GIT_PACKS == 0 or sessions.is_unaudited(store, session):

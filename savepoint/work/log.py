@@ -25,9 +25,12 @@ def told(store: Store, done: Done, around: Surroundings) -> None:
     with suppress(SavepointError):
         if job.kind in _OF_AN_INSTANCE and job.seq is not None:
             paths = store.instance(job.key)
-            event, _ = layer2.status_of(paths, job.seq, around)
-            if job.kind == "commit" and failure is None:
-                event = layer2.COMMITTED  # which was the news, whatever follows
+            if job.kind == "commit":  # which was the news, whatever follows
+                event = layer2.QUEUED_FOR_COMMIT if failure else layer2.COMMITTED
+            elif layer2.is_sent(paths, job.seq, around):
+                event = layer2.PUSHED
+            else:
+                event = layer2.word_of(failure.name if failure else "")
             journal.became(paths, now, job.seq, event, failure.message if failure else "")
             return
         said = failure.message if failure else "done"

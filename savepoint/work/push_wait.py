@@ -11,6 +11,7 @@ from savepoint.work import layer2, start
 from savepoint.work.jobs import Job
 
 if TYPE_CHECKING:
+    from savepoint.core.record import Record
     from savepoint.store.config import Config
     from savepoint.store.layout import InstancePaths
     from savepoint.work.jobs import Surroundings
@@ -24,9 +25,9 @@ def give_up(chosen: Config, started: float) -> float:
 
 
 def wait_for_push(
-    paths: InstancePaths, seq: int, around: Surroundings, until: float
+    paths: InstancePaths, one: Record, around: Surroundings, until: float
 ) -> tuple[str, str]:
-    """Start a worker, and wait until it has pushed savepoint `seq`, has failed to, or `until` of
+    """Start a worker, and wait until it has pushed savepoint `one`, has failed to, or `until` of
     time.monotonic() has passed. Layer-2 status and error of the savepoint.
 
     Where no attempt is due before `until`, nothing is waited for. Raises MalformedError, DiskError
@@ -34,13 +35,13 @@ def wait_for_push(
     """
     before = _attempt(paths)
     start.start(paths.store, around)
-    status, error = layer2.status_of(paths, seq, around)
+    status, error = layer2.status_of(paths, one, around)
     if config.load(paths.store).remote is None or _is_far(before, until):
         return status, error
     while status != layer2.PUSHED and time.monotonic() < until:
         time.sleep(limits.PUSH_POLL_SECONDS)
         has_failed = _attempt(paths) not in (None, before)
-        status, error = layer2.status_of(paths, seq, around)
+        status, error = layer2.status_of(paths, one, around)
         if has_failed:
             break
     return status, error

@@ -33,7 +33,7 @@ def _layers(it: Pushing) -> list[Layer2]:
     saves = [one for one in it.layer.built.records() if one.kind == "save"]
     found = layer2.layer2(it.layer.paths, saves, around())
     for one in saves:
-        one_by_one = layer2.status_of(it.layer.paths, one.seq, around())
+        one_by_one = layer2.status_of(it.layer.paths, one, around())
         assert one_by_one == (found[one.seq].status, found[one.seq].error)
         (alone,) = layer2.layer2(it.layer.paths, [one], around()).values()
         assert alone == found[one.seq]

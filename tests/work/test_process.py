@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.core import limits
-from savepoint.store import config, trusted
+from savepoint.store import config, savepoints, trusted
 from savepoint.store.locks import Lock
 from savepoint.work import layer2, outbox, push_wait, start
 from savepoint.work.jobs import Job
@@ -287,8 +287,8 @@ def _this_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _waited(it: Pushing, seconds: float = 30) -> tuple[str, str]:
-    seq = len(it.layer.built.lines)
-    return push_wait.wait_for_push(it.layer.paths, seq, around(), time.monotonic() + seconds)
+    one = it.layer.built.records()[-1]
+    return push_wait.wait_for_push(it.layer.paths, one, around(), time.monotonic() + seconds)
 
 
 @pytest.mark.usefixtures("_this_checkout")
@@ -366,7 +366,8 @@ def test_a_project_s_savepoint_reaches_the_remote(
 ) -> None:
     monkeypatch.setattr("savepoint.work.start.start", _START)
     made = work.scene.created()
-    status, _ = push_wait.wait_for_push(work.paths, made["seq"], around(), time.monotonic() + 120)
+    one = savepoints.find(work.paths, str(made["seq"]))
+    status, _ = push_wait.wait_for_push(work.paths, one, around(), time.monotonic() + 120)
     assert status == layer2.PUSHED
     work.check_pushed(made["seq"])
     head = trusted.load(work.paths)

@@ -10,7 +10,7 @@ from savepoint.cli import place, terminal
 from savepoint.cli.doctor.checks import Check, fail, good, tried, warn
 from savepoint.cli.ledger import config
 from savepoint.core.errors import SavepointError
-from savepoint.store import outbox_file
+from savepoint.store import index, outbox_file
 from savepoint.store.config import EMBEDDED
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _DEPLOY = "`savepoint ledger deploy`, or `savepoint config program ID` names one that is there"
 _ASIDE = "keep it elsewhere; where there is a cap, nothing is spent within a day while it is here"
+_REPAIR = "run `savepoint fsck --repair`"
 _ENTRIES = 10  # warned of when the payer has less than so many entries cost
 
 
@@ -67,7 +68,10 @@ def _last(at: place.Place) -> Check:
     if last is None:
         return good("anchor", "no entry yet")
     age = terminal.span(max(0, int(time.time()) - last.changed))
-    return good("anchor", f"entry {last.entry_seq} names record {last.record_seq}, {age} ago")
+    told = f"entry {last.entry_seq} names record {last.record_seq}, {age} ago"
+    if last.record not in index.hashes(at.paths):
+        return fail("anchor", f"{told}; the index has not that record", _REPAIR)
+    return good("anchor", told)
 
 
 def _program(asked: Asked) -> Check:

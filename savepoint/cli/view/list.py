@@ -51,8 +51,9 @@ def list_savepoints(
     if known.unreadable:
         lines = terminal.counted(known.unreadable, "line")
         terminal.note(f"{lines} of the index cannot be read: `savepoint verify` says why")
+    is_whole = not place.note_lost(at)
     git = layer2.layer2(at.paths, known.saves, place.around())
-    chain = layer3.layer3(at.paths, at.config, [one.seq for one in known.saves])
+    chain = layer3.layer3(at.paths, at.config, known.saves)
     if as_json:
         from savepoint.cli.shapes.savepoints import Listing
         from savepoint.cli.shapes.shape import shaped
@@ -62,8 +63,9 @@ def list_savepoints(
     elif as_graph and not instance and savepoints.others(at.paths):
         _draw_all(at, all_records=all_records)
     elif not shown:
-        hint = savepoints.nothing(at.paths, "latest").hint
-        terminal.note(f"{at.title} has no savepoint yet; {hint}")
+        if is_whole:
+            hint = savepoints.nothing(at.paths, "latest").hint
+            terminal.note(f"{at.title} has no savepoint yet; {hint}")
     elif as_graph:
         _draw([(one, _row(one, git, chain)) for one in shown], _ALIGNED)
     else:
@@ -81,7 +83,7 @@ def _draw_all(at: place.Place, *, all_records: bool) -> None:
     for paths in savepoints.instances(at.store):
         known = savepoints.records(paths)
         git = layer2.layer2(paths, known.saves, place.around())
-        chain = layer3.layer3(paths, at.config, [one.seq for one in known.saves])
+        chain = layer3.layer3(paths, at.config, known.saves)
         born = [one for one in known.all if one.kind == "restore"]
         shown = known.all if all_records else known.saves or born
         drawn += [(one, [place.title(paths), *_row(one, git, chain)]) for one in shown]

@@ -61,6 +61,7 @@ def status(
         terminal.document(shaped(Status, value))
     else:
         _print(at, value, saves, now)
+    place.note_lost(at)
 
 
 def _remote(at: place.Place) -> str | None:
@@ -98,7 +99,9 @@ def whose(one: Mapping[str, Json], key: str) -> str:
 def _state(job: Job, attempt: Attempt | None, under_way: dict[str, Submission]) -> str:
     if job.kind == anchoring.NAME:
         return layer3.state(under_way.get(job.key), attempt)
-    return layer2.QUEUED_FOR_COMMIT if job.kind == "commit" else layer2.word_of(attempt)
+    if job.kind == "commit":
+        return layer2.QUEUED_FOR_COMMIT
+    return layer2.word_of(attempt.name if attempt else "")
 
 
 def unfinished(store: Store, now: int) -> list[dict[str, Json]]:
@@ -152,9 +155,11 @@ def _print(at: place.Place, value: dict[str, Any], saves: list[Record], now: int
         last = f", the newest is {saves[-1].seq}, made {ago} ago"
     terminal.say(f"  savepoints  {len(saves)}{last}")
     terminal.say(f"  on disk     {terminal.size(int(str(value['bytes'])))} in {at.store.path}")
-    for line in _git_lines(value):
+    # Only of a savepoint that git and the ledger hold by its hash: nothing may be owed only since
+    # the index was cut, and does not know what it lost.
+    for line in _git_lines(value, is_done=_is_committed(at, saves)):
         terminal.say(f"  git         {line}")
-    for line in _ledger_lines(value):
+    for line in _ledger_lines(value, is_done=_is_anchored(at, saves)):
         terminal.say(f"  ledger      {line}")
     for one in unfinished(at.store, now):
         age = terminal.span(now - spelling.time_seconds(str(one["since"])))
@@ -166,22 +171,32 @@ def _print(at: place.Place, value: dict[str, Any], saves: list[Record], now: int
         terminal.note(place.KEYS_NOTE)
 
 
-def _git_lines(value: dict[str, Any]) -> list[str]:
+def _is_committed(at: place.Place, saves: list[Record]) -> bool:
+    found = layer2.layer2(at.paths, saves[-1:], place.around()).values()
+    return any(one.status in (layer2.COMMITTED, layer2.PUSHED) for one in found)
+
+
+def _is_anchored(at: place.Place, saves: list[Record]) -> bool:
+    found = layer3.layer3(at.paths, at.config, saves[-1:]).values()
+    return any(one.status == layer3.VERIFIED for one in found)
+
+
+def _git_lines(value: dict[str, Any], *, is_done: bool) -> list[str]:
     """Where savepoints are pushed to, and what is owed to git."""
     remote = value["remote"]
     where = str(remote) if remote else "no remote: `savepoint config remote URL`"
     owed = _owed(value, layer2.KINDS)
-    if value["savepoints"] and not owed:
+    if is_done and not owed:
         where += ": all pushed" if remote else "; all committed here"
     return [where, *owed]
 
 
-def _ledger_lines(value: dict[str, Any]) -> list[str]:
+def _ledger_lines(value: dict[str, Any], *, is_done: bool) -> list[str]:
     """Where entries are anchored, what that costs, and what is owed to the ledger."""
     if value["ledger"] is None:
         return ["OFF: `savepoint config ledger NAME` chooses one"]
     owed = _owed(value, (anchoring.NAME,))
-    done = ": all anchored" if value["savepoints"] and not owed else ""
+    done = ": all anchored" if is_done and not owed else ""
     if value["ledger"] == config.EMBEDDED:  # what it takes is no money
         where = f"{config.EMBEDDED}{done or ':'}{', but' if done else ''} no independent witness"
         return [f"{where}; `savepoint config ledger devnet` would be one", *owed]

@@ -33,7 +33,7 @@ def of(
     """The document of `show --json`."""
     loaded = files(paths.store, document)
     git_layer = layer2.layer2(paths, [one], around)[one.seq]
-    chain = layer3.layer3(paths, config.load(paths.store), [one.seq])[one.seq]
+    chain = layer3.layer3(paths, config.load(paths.store), [one])[one.seq]
     return {
         "savepoint": folded(one, git_layer, chain),
         "snapshot_path": os.path.join(paths.path, one.snapshot_file),

@@ -147,7 +147,7 @@ def seen(paths: InstancePaths, last: Record) -> bool:
     holds the store lock. Raises DiskError.
     """
     head = trusted.load(paths)
-    if head is not None and not index.holds(paths, index.settle(paths), head.seq, head.record):
+    if head is not None and not index.holds(paths, index.settle(paths).last, head.seq, head.record):
         return False
     raise_head(paths, head, last)
     return True

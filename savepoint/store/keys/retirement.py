@@ -77,7 +77,7 @@ def _sign_off(paths: InstancePaths, name: str, seed: bytes, now: int) -> int:
         body={},
     )
     index.append(paths, tail, last.line)
-    if head is not None and (position.gap or index.holds(paths, tail, head.seq, head.record)):
+    if head is not None and (position.gap or index.holds(paths, tail.last, head.seq, head.record)):
         head.raised(last.seq, last.hash).save(paths)  # over a fork it stays, as after a save
     return last.seq
 

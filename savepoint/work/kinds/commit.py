@@ -9,7 +9,7 @@ from savepoint.core import limits
 from savepoint.core.errors import SavepointError
 from savepoint.gitlayer import cursor
 from savepoint.gitlayer.commits import commit, plan
-from savepoint.store import ending, savepoints
+from savepoint.store import ending, index, savepoints
 from savepoint.store.locks import Lock
 from savepoint.work.jobs import Job
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Commit:
-    """One job an instance whose index has more than its ref."""
+    """One job an instance whose index has more than its ref, or is not the one that it holds."""
 
     name = "commit"
     seconds = limits.COMMIT_SECONDS
@@ -42,6 +42,10 @@ class Commit:
         try:
             at = cursor.read(around.repository(paths.store), paths.slug)
             left = ending.above(paths, at.seq if at else 0)
+            end = index.last(paths)
+            if at and not index.holds(paths, left[0] if left else end, at.seq, at.record):
+                # It was cut or put back: the attempt says so, and stays owed.
+                return Job(self.name, paths.slug, end.seq if end else None, int(time.time()))
         except SavepointError:  # the attempt will say what is wrong with ref or index
             return Job(self.name, paths.slug, None, int(time.time()))
         ours = [one for one in left if plan.has_commit(paths, one)]
