@@ -92,7 +92,7 @@ def acknowledge(
     """
     with Lock(paths.store.lock, deadline):
         tail = index.settle(paths)
-        head = trusted.load(paths)
+        head = index.believed(paths, tail.last, trusted.load(paths))
         position = index.next_position(paths, tail, head)
         if position.gap is not None and head is not None:
             head = head._replace(gaps=(*head.gaps, position.gap))

@@ -87,6 +87,22 @@ def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None)
     return Position(seq + 1, prev, None)
 
 
+def believed(
+    paths: InstancePaths, end: Record | None, head: TrustedHead | None
+) -> TrustedHead | None:
+    """The trusted head as far as it can be right: it is unsigned, and a number of its that is made
+    up would be gone on from, signed, for good. Where the record that it names stands in the index
+    under another number, that one counts, as of a head that was made anew; None: no index can have
+    come as far. end: the last record. Raises DiskError.
+    """
+    if head is None or (end is not None and head.seq <= end.seq):
+        return head
+    for line in read(paths).split(b"\n"):
+        if sha256(line).hexdigest() == head.record and (one := _parse(line)) is not None:
+            return head if one.seq == head.seq else head._replace(seq=one.seq, recreated=True)
+    return head if head.seq <= limits.INDEX_BYTES else None
+
+
 def holds(paths: InstancePaths, end: Record | None, seq: int, record_hash: str) -> bool:
     """Does the index have that record with that hash, or at least follow it? The last two are
     looked at without reading more: what was seen lags further only after a crash, or behind work
@@ -109,6 +125,8 @@ def lost(paths: InstancePaths, end: Record | None) -> str:
     head = trusted.load(paths)
     if head is None:
         return ""
+    if head != believed(paths, end, head):
+        return f"{paths.trusted} is damaged: it names a record {head.seq}"
     if end is None or end.seq < head.seq:
         ending = f"ends at record {end.seq}" if end else "has no record"
         return f"the index {ending}; record {head.seq} was seen"

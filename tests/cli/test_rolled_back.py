@@ -69,3 +69,26 @@ def test_a_gap_that_was_gone_on_from_is_told_of_until_it_is_closed(anchored: Sce
     anchored.good("fsck", "--repair")
     assert "ROLLED BACK" not in anchored.good("status").err
     assert len(anchored.good("list", "--json").json["savepoints"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "record"),
+    [(4, None), (2**63 - 1, None), (2**64 - 1, None), (2**63 - 1, "7" * 64), (2**64 - 1, "7" * 64)],
+)
+def test_a_number_that_a_trusted_head_makes_up_is_not_gone_on_from(
+    anchored: Scene, number: int, record: str | None
+) -> None:
+    """The file is unsigned: what it said became a signed gap up to there, for good."""
+    path = Path(anchored.paths.trusted)
+    text = path.read_text().replace('"seq":3,"record"', f'"seq":{number},"record"')
+    if record is not None:
+        text = re.sub('"record":"[0-9a-f]{64}', f'"record":"{record}', text)
+    path.write_text(text)
+    assert f"is damaged: it names a record {number}" in anchored.good("status").err
+    anchored.say("three")
+    anchored.good("create")
+    assert anchored.good("list", "--json").json["savepoints"][-1]["seq"] == 4
+    assert anchored("verify", "--all").code == 21  # as after any head that was made anew
+    anchored.good("fsck", "--repair")
+    anchored.good("sync")
+    anchored.good("verify", "--all")

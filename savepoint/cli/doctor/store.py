@@ -125,10 +125,8 @@ def _trusted(at: place.Place) -> Check:
     if head is None or head.recreated:
         state = "is missing" if head is None else "was made anew"
         return warn("trusted head", f"{at.paths.trusted} {state}", _REPAIR)
-    known = savepoints.records(at.paths).all
-    if known and known[-1].seq < head.seq:
-        detail = f"the index ends at record {known[-1].seq}; record {head.seq} was seen"
-        return fail("trusted head", detail, _REPAIR)
+    if lost := index.lost(at.paths, index.last(at.paths)):
+        return fail("trusted head", lost, _REPAIR)
     return good("trusted head", f"record {head.seq}")
 
 

@@ -136,7 +136,8 @@ class End(NamedTuple):
     def of(cls, paths: InstancePaths) -> End:
         """Raises RolledBackError (records that were seen are missing), DiskError."""
         tail = index.settle(paths)
-        position = index.next_position(paths, tail, trusted.load(paths))
+        head = index.believed(paths, tail.last, trusted.load(paths))
+        position = index.next_position(paths, tail, head)
         if position.gap is not None:
             gap = position.gap
             raise RolledBackError(f"the index lacks the records {gap.first} to {gap.last}")

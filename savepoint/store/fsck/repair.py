@@ -49,7 +49,7 @@ def repair(store: Store, now: int, deadline: float) -> list[Repaired]:
 
 def _repair(paths: InstancePaths, now: int) -> list[Repaired]:
     tail = index.settle(paths)
-    head = trusted.load(paths)
+    head = index.believed(paths, tail.last, trusted.load(paths))
     found = Index(index.read(paths), head, examine.names(paths))
     if not found.is_unbroken:
         return []

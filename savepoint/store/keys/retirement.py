@@ -60,7 +60,8 @@ def _new_root(paths: InstancePaths) -> str:
 
 def _sign_off(paths: InstancePaths, name: str, seed: bytes, now: int) -> int:
     """The last record; that of an earlier run, where that one died behind it."""
-    tail, head = index.settle(paths), trusted.load(paths)
+    tail = index.settle(paths)
+    head = index.believed(paths, tail.last, trusted.load(paths))
     if tail.last is not None and tail.last.kind == "retire":
         return tail.last.seq
     position = index.next_position(paths, tail, head)
