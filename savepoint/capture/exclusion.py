@@ -61,8 +61,8 @@ class Exclusion:
         relative = whole
         if _is_below(whole, self._project):
             relative = whole[len(self._project.rstrip("/")) + 1 :]
-        for name in relative.casefold().split("/"):
-            why = _reason_of(name)
+        for name in relative.split("/"):
+            why = name_reason(name)
             if why:
                 return why
         for pattern, glob in self._globs:
@@ -71,7 +71,9 @@ class Exclusion:
         return None
 
 
-def _reason_of(name: str) -> str | None:
+def name_reason(name: str) -> str | None:
+    """Why a file or folder of that name is never captured, wherever it lies."""
+    name = name.casefold()
     if name in _NEVER_NAMES:
         return _NEVER
     if name.startswith(".env"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
-from savepoint.capture.exclusion import is_our_key
+from savepoint.capture.exclusion import is_our_key, key_reason, name_reason
 from savepoint.capture.stillness import AT_ONCE
 from savepoint.core import limits, segments
 from savepoint.core.errors import MalformedError, TranscriptError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _LIKELY_BYTES = limits.SEGMENT_SOFT_BYTES + 64 * limits.KIB  # most lines end sooner
+_KEY_BYTES = 4 * limits.KIB  # of a file: enough to tell a key by its beginning
 _HASH_BYTES = 256 * limits.KIB
 
 
@@ -56,15 +58,42 @@ def open_file(path: str) -> int:
 
 
 def open_transcript(path: str, home: str) -> int:
-    """As `open_file`, but nothing of our own: a payload that names root.seed as its transcript
-    would have the key stored as a conversation, and pushed. home: $SAVEPOINT_HOME.
+    """As `open_file`, but nothing of our own, and no key: a payload that names root.seed or an SSH
+    key as its transcript would have it stored as a conversation, and pushed. home: $SAVEPOINT_HOME.
     """
     fd = open_file(path)
     real, ours = os.path.realpath(path), os.path.realpath(home)
     if real.startswith(ours.rstrip("/") + "/") or is_our_key(os.fstat(fd), home):
         os.close(fd)
         raise TranscriptError(f"{path} belongs to savepoint and is no session")
+    try:
+        why = _secret(fd, path)
+    except OSError as failure:
+        os.close(fd)
+        raise TranscriptError(f"{path}: {failure.strerror}") from failure
+    if why:
+        os.close(fd)
+        raise TranscriptError(f"{path} {why} and holds no record")
     return fd
+
+
+def _secret(fd: int, path: str) -> str | None:
+    """Why the file is one of those that are never captured, by name or content. What holds a record
+    is a session, whatever it is called or begins with.
+    """
+    why = name_reason(os.path.basename(path)) or key_reason(read_at(fd, _KEY_BYTES, 0))
+    if why is None:
+        return None
+    lines = read_at(fd, limits.SEGMENT_SOFT_BYTES, 0).split(b"\n")
+    return None if any(map(_is_record, lines)) else why
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "type" in found
 
 
 def store_file(

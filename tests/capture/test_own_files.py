@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from savepoint.capture.request import Request
+from savepoint.capture.transcript import open_transcript
 from savepoint.core.errors import TranscriptError
 from savepoint.core.spelling import Instance
 from savepoint.save import save_consciousness_state
@@ -33,21 +34,24 @@ def place(tmp_path: Path) -> tuple[Home, Path, Path]:
 
 def test_root_seed_is_no_transcript_for_a_person(place: tuple[Home, Path, Path]) -> None:
     home, project, seed = place
-    request = Request(
+    with pytest.raises(TranscriptError, match="belongs to savepoint"):
+        save_consciousness_state(_request(home, project, str(seed)))
+
+
+def _request(home: Home, project: Path, transcript: str) -> Request:
+    return Request(
         home=home.path,
         project=str(project),
         cwd=str(project),
         config_dir=str(project),
         session_id="",
-        transcript=str(seed),
+        transcript=transcript,
         trigger="manual",
         now=1_800_000_000,
         deadline=time.monotonic() + 120,
         environment={},
         even_if_unchanged=True,
     )
-    with pytest.raises(TranscriptError, match="belongs to savepoint"):
-        save_consciousness_state(request)
 
 
 def test_root_seed_is_no_transcript_for_a_hook(
@@ -118,3 +122,50 @@ def test_a_hard_link_to_a_key_is_not_captured(
     assert "belongs to savepoint" in json.dumps(document)
     for file in savepoints.files(store, document):
         assert secret.read_bytes() not in b"".join(savepoints.content(store, file))
+
+
+_PEM = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n"
+_SESSION = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("id_ed25519", "whatever is in it\n"),
+        (".env", "TOKEN=secret\n"),
+        ("payer-keypair.json", '{"secret": "123"}\n'),
+        (f"{_SESSION}.jsonl", _PEM),
+        (f"{_SESSION}.jsonl", "# made today\nAGE-SECRET-KEY-1QQQ\n"),
+        (f"{_SESSION}.jsonl", json.dumps(list(range(64)))),
+    ],
+)
+def test_a_key_file_of_the_user_is_no_session(tmp_path: Path, name: str, content: str) -> None:
+    """A payload that named one had it stored whole as the conversation, and pushed."""
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(TranscriptError, match="and holds no record"):
+        open_transcript(str(path), str(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("before", ["", _PEM])
+def test_a_session_is_one_whatever_it_is_called_or_begins_with(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "id_ed25519.jsonl"
+    path.write_text(before + '{"type":"user"}\n')
+    os.close(open_transcript(str(path), str(tmp_path / "home")))
+
+
+def test_a_key_beside_a_session_is_left_out_and_told_of(
+    place: tuple[Home, Path, Path], tmp_path: Path
+) -> None:
+    home, project, _ = place
+    folder = tmp_path / ".claude" / "projects" / re.sub("[^A-Za-z0-9]", "-", str(project))
+    results = folder / _SESSION / "tool-results"
+    results.mkdir(parents=True)
+    (results / "x.txt").write_text(_PEM)
+    transcript = folder / f"{_SESSION}.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "sessionId": _SESSION}) + "\n")
+    request = _request(home, project, str(transcript))
+    saved = save_consciousness_state(request._replace(config_dir=str(tmp_path / ".claude")))
+    assert saved is not None
+    document = savepoints.open_snapshot(saved.paths, saved.record).document
+    assert "x.txt holds a private key and holds no record" in json.dumps(document["omitted"])
