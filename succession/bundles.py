@@ -35,6 +35,8 @@ def unpack(data: bytes) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     at = 0
     for path, size in map(_listed, _table(data[start:-1])):
+        if path in files:
+            raise MalformedError("the list at the end of the memory names a file twice")
         files[path] = data[at : at + size]
         at += size
     if start == 0 or at != start - 1:

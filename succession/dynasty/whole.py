@@ -73,10 +73,16 @@ def is_own(path: str) -> bool:
     return name in _PAGES if folder and "/" not in folder else path in _PROJECT
 
 
+def _lies_below_own(path: str) -> bool:
+    """A folder in the place of a file of ours would be a dynasty that nothing can read."""
+    parts = path.split("/")
+    return any(is_own("/".join(parts[:end])) for end in range(1, len(parts)))
+
+
 def unpack(data: bytes) -> dict[str, bytes]:
     """Path below the dynasty's folder → bytes, as between two changes. Raises MalformedError."""
     files = bundles.unpack(data)
-    if not all(map(is_kept, files)):
+    if not all(map(is_kept, files)) or any(map(_lies_below_own, files)):
         raise MalformedError("it names what no memory can hold")
     return journal.replayed(files)
 

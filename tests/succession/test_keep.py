@@ -268,6 +268,9 @@ def test_a_bundle_of_a_moment_between_is_that_of_after(
         b'x\n{"v":1,"files":[]}\n',
         b'x\n{"v":1,"files":[{"path":"../a","bytes":1}]}\n',
         b'x\n{"v":1,"files":[{"path":"a.md","bytes":2}]}\n',
+        b'xy\n{"v":1,"files":[{"path":"a.md","bytes":1},{"path":"a.md","bytes":1}]}\n',
+        b'x\n{"v":1,"files":[{"path":"vault.md/x","bytes":1}]}\n',  # no import could put it right
+        b'x\n{"v":1,"files":[{"path":"main/day.md/x","bytes":1}]}\n',
     ],
 )
 def test_what_is_no_bundle_is_refused(data: bytes) -> None:
