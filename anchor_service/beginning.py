@@ -62,7 +62,9 @@ def begin(desk: Desk, paths: InstancePaths) -> Submission | None:
     if under_way := queue.open_row(rows, desk.choice, desk.program_id):
         return under_way
     last = queue.newest_verified(rows, desk.choice, desk.program_id)
-    above = last.record_seq if last else 0
+    held = queue.held(paths, rows, desk.choice, desk.program_id)
+    covered = queue.newest_verified(held, desk.choice, desk.program_id)
+    above = covered.record_seq if covered else 0
     target = targets.newest(paths, desk.repo, above, desk.program)
     if target is None:
         return None

@@ -6,13 +6,15 @@ bytes again. Lost, it is rebuilt from the account (anchor_service/recovery.py).
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
+from savepoint.core import record
 from savepoint.core.named import NamedTuple
-from savepoint.store import outbox_file
+from savepoint.store import ending, outbox_file
 
 if TYPE_CHECKING:
-    from savepoint.store.layout import Store
+    from savepoint.store.layout import InstancePaths, Store
 
 # A savepoint is QUEUED as long as nothing is signed for it that may still land; it may lack a row.
 QUEUED = "QUEUED"
@@ -116,6 +118,28 @@ def rows(store: Store, slug: str) -> list[Submission]:
     to be anchored. Raises BusyError, DiskError.
     """
     return [Submission(*row) for row in outbox_file.read(store, "submissions", _ROWS, (slug,))]
+
+
+def held(
+    paths: InstancePaths, found: list[Submission], ledger: str, program: str | None
+) -> list[Submission]:
+    """The rows of a ledger whose record the index has, each with the number that it has there, from
+    the newest back to the first that is VERIFIED: the outbox is no evidence, and an index that was
+    cut and gone on from has other records of old numbers. program: as below. Raises DiskError.
+    """
+    wanted = {
+        one.record: one
+        for one in found
+        if one.ledger == ledger and program in (None, one.program) and one.state != ORPHANED
+    }
+    known: list[Submission] = []
+    for line in ending.backwards(paths.index_file) if wanted else ():
+        row = wanted.get(hashlib.sha256(line).hexdigest())
+        if row is not None:
+            known.append(row._replace(record_seq=record.parse(line).seq))
+            if row.state == VERIFIED:
+                break
+    return known
 
 
 def newest_verified(

@@ -24,7 +24,7 @@ def above(paths: InstancePaths, seq: int) -> list[Record]:
     left out. Raises DiskError.
     """
     found: list[Record] = []
-    for line in _backwards(paths.index_file):
+    for line in backwards(paths.index_file):
         try:
             one = record.parse(line)
         except SavepointError:
@@ -35,7 +35,7 @@ def above(paths: InstancePaths, seq: int) -> list[Record]:
     return found[::-1]
 
 
-def _backwards(path: str) -> Iterator[bytes]:
+def backwards(path: str) -> Iterator[bytes]:
     """The lines of a file from its last to its first, without LF, and without empty ones."""
     try:
         fd = open_regular(path)

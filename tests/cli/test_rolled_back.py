@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +71,21 @@ def test_a_gap_that_was_gone_on_from_is_told_of_until_it_is_closed(anchored: Sce
     anchored.good("fsck", "--repair")
     assert "ROLLED BACK" not in anchored.good("status").err
     assert len(anchored.good("list", "--json").json["savepoints"]) == 3
+
+
+def test_a_number_that_the_outbox_makes_up_anchors_nothing(anchored: Scene) -> None:
+    """It was told as fact, and nothing was anchored any more."""
+    with closing(sqlite3.connect(anchored.paths.store.outbox)) as box, box:
+        box.execute("UPDATE submissions SET record_seq = 9999")
+    anchored.say("three")
+    assert "Layer 3: QUEUED_FOR_BLOCKCHAIN" in anchored.good("create").text
+    assert "all anchored" not in anchored.good("status").text
+    anchored.good("sync")
+    assert anchored.good("list", "--json").json["savepoints"][-1]["layer_3_status"] == (
+        "BLOCKCHAIN_VERIFIED"
+    )
+    assert "all anchored" in anchored.good("status").text
+    anchored.good("verify", "--all")
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ class Anchor:
     def _of(self, paths: InstancePaths, chosen: Config, around: Surroundings) -> Job | None:
         from anchor_service import queue, targets
 
-        rows = queue.rows(paths.store, paths.slug)
         choice, program = chosen.ledger or "", chosen.program
+        rows = queue.held(paths, queue.rows(paths.store, paths.slug), choice, program)
         under_way = queue.open_row(rows, choice, program)
         last = queue.newest_verified(rows, choice, program)
         try:

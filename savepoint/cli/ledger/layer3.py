@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anchor_service import costs, queue
 from savepoint.cli.ledger import anchoring, config
 from savepoint.core.errors import KeyFileError, SavepointError
-from savepoint.store import index, savepoints
+from savepoint.store import savepoints
 from savepoint.work import outbox
 from savepoint.work.jobs import Job
 
@@ -46,21 +46,18 @@ _OFF = Layer3(DISABLED, None, "", "")
 
 
 def layer3(paths: InstancePaths, chosen: Config, records: Sequence[Record]) -> dict[int, Layer3]:
-    """Sequence → layer 3 of these savepoints of an instance. Raises DiskError (the index)."""
+    """Sequence → layer 3 of these savepoints of an instance."""
     seqs = [one.seq for one in records]
     if chosen.ledger is None:
         return dict.fromkeys(seqs, _OFF)
     ledger = config.name_of(chosen.ledger) or ""
     try:
         rows = queue.rows(paths.store, paths.slug)
+        rows = queue.held(paths, rows, chosen.ledger, chosen.program)
     except SavepointError as failure:  # the savepoints can be told of all the same
         return {seq: Layer3(QUEUED, f"anchor-{seq}", failure.message, ledger) for seq in seqs}
-    # A number alone says nothing: an index that was cut and gone on from has other records of
-    # numbers that were anchored.
-    known = index.hashes(paths) if rows else set()
-    held = [one for one in rows if one.record in known]
-    last = queue.newest_verified(held, chosen.ledger, chosen.program)
-    row = queue.open_row(held, chosen.ledger, chosen.program)
+    last = queue.newest_verified(rows, chosen.ledger, chosen.program)
+    row = queue.open_row(rows, chosen.ledger, chosen.program)
     attempt = _attempt(paths)
     anchored = last.record_seq if last else 0
 
