@@ -96,6 +96,9 @@ def _named(failure: BaseException) -> SavepointError:
         return UsageError(message[:1].lower() + message[1:], hint=hint)
     if isinstance(failure, OSError):
         return DiskError.of(failure)
+    if isinstance(failure, MemoryError) or "failed to map segment" in str(failure):
+        hint = "free some, or raise the limit (`ulimit -v`), then run the same again"
+        return SavepointError("there is not enough memory", hint=hint)
     return SavepointError(
         f"internal error: {type(failure).__name__}: {failure}",
         hint="this is a defect; run the same with --debug and report what it prints",

@@ -125,3 +125,25 @@ def test_what_cannot_be_set_is_2(cli: Scene, arguments: tuple[str, ...]) -> None
     before = Path(cli.paths.store.config).read_bytes()
     assert cli("config", *arguments).code == 2
     assert Path(cli.paths.store.config).read_bytes() == before
+
+
+def test_a_log_for_people_that_cannot_be_read_does_not_hide_the_store(cli: Scene) -> None:
+    """A folder in the place of hook.log ended `status` with 40 before anything was shown."""
+    cli.created()
+    log = Path(cli.home.hook_log)
+    log.unlink(missing_ok=True)
+    log.mkdir()
+    ran = cli.good("status")
+    assert "savepoints  1" in ran.text
+    assert "whether fires were missed cannot be told" in ran.err
+
+
+def test_no_memory_is_no_defect(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("savepoint.cli.view.status.bytes_below", fail)
+    ran = cli("status")
+    assert ran.code == 1
+    assert "there is not enough memory" in ran.err
+    assert "defect" not in ran.err

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.store.layout import Store
+    from savepoint.store.session.missed import Fire
     from savepoint.work.jobs import Job
     from savepoint.work.outbox import Attempt
 
@@ -37,8 +38,7 @@ def status(
     at = place.find(project, instance)
     now = int(time.time())
     saves = savepoints.records(at.paths).saves
-    fires = missed.of_store(place.home(), at.store, savepoints.instances(at.store))
-    left = [one for one in fires if one.can_be_caught_up]  # `doctor` tells of the others
+    left = _missed(at)
     value: dict[str, Json] = {
         "store": at.store.id,
         "path": at.store.path,
@@ -62,6 +62,18 @@ def status(
     else:
         _print(at, value, saves, now)
     place.note_lost(at)
+
+
+def _missed(at: place.Place) -> list[Fire]:
+    """Those that `init` would catch up; `doctor` tells of the others. They stand in a log for
+    people: where that cannot be read, the rest is shown all the same.
+    """
+    try:
+        fires = missed.of_store(place.home(), at.store, savepoints.instances(at.store))
+    except DiskError as failure:
+        terminal.note(f"whether fires were missed cannot be told: {failure.message}")
+        return []
+    return [one for one in fires if one.can_be_caught_up]
 
 
 def _remote(at: place.Place) -> str | None:
