@@ -143,7 +143,9 @@ def test_a_lost_trusted_head_is_21_and_the_hint_works(cli: Scene) -> None:
     ran = cli("verify")
     assert ran.code == 21
     assert "savepoint fsck --repair" in ran.err
-    assert "NOT ALL CHECKED in store" in cli("fsck").text
+    told = cli("fsck").text
+    assert "NOT ALL CHECKED in store" in told
+    assert told.startswith("unchecked  ")  # it said damage, of what nobody had looked at
     (repaired,) = cli.good("fsck", "--repair", "--json").json["repaired"]
     assert repaired["seq"] == 3
     assert cli.good("verify").code == 0

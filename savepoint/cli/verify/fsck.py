@@ -28,7 +28,8 @@ _VERDICTS = {  # of the worst item's exit code; what nobody could look at is not
     22: "ROLLED BACK",
     23: "NEWER FORMAT",
 }
-_COLOURS = {"damage": "red", "warning": "yellow"}
+_COLOURS = {"damage": "red", "unchecked": "yellow", "warning": "yellow"}
+_UNCHECKED = 21  # exit code of an item that nobody could look at
 
 
 def fsck(
@@ -156,7 +157,8 @@ def _print(
             terminal.advise(problem.hint)
     for item in found.items:
         rule = f"{item.rule}: " if item.rule else ""
-        terminal.say(f"{item.severity:8}  {rule}{item.detail}", _COLOURS.get(item.severity))
+        word = "unchecked" if item.exit_code == _UNCHECKED else item.severity
+        terminal.say(f"{word:8}  {rule}{item.detail}", _COLOURS.get(word))
         if item.hint:
             terminal.say(f"          {terminal.arrow()} {item.hint}")
     counts = ", ".join(f"{name} {count}" for name, count in found.counts.items())
