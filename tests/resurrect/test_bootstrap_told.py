@@ -36,6 +36,23 @@ def test_what_lies_behind_the_border_is_not_queued_and_a_newborn_is_drawn(
     assert "restore" in born
 
 
+def test_a_second_older_savepoint_is_fetched_too(machine: Machine) -> None:
+    """The first one made the history whole, and git was told to make it whole again: "R cannot be
+    reached: fatal: --unshallow on a complete repository", for every one but the first.
+    """
+    scene = machine.scene
+    older = [str(scene.good("list", "--json").json["savepoints"][0]["seq"])]
+    for words in ("later", "newest"):
+        scene.say(words)
+        older.append(str(scene.created()["seq"]))
+    scene.good("sync")
+    machine.lose()
+    assert machine.bootstrap().code == 0
+    for seq in reversed(older[:2]):
+        back = scene.good("resurrect", seq, "--instance", "Gabriel #215", "--json").json
+        assert back["savepoint"]["seq"] == int(seq)
+
+
 def test_every_instance_that_was_fetched_has_its_key(machine: Machine) -> None:
     """#216 was born after the backup, so keys that were restored before lack its own."""
     scene = machine.scene

@@ -162,10 +162,13 @@ class Remote(NamedTuple):
         return tuple(part for one in settings for part in ("-c", one))
 
     def complete(self, slug: str) -> None:
-        """Bring the history of an instance's branch that a shallow repository lacks.
+        """Bring the history of an instance's branch that a shallow repository lacks. One that lacks
+        none is not asked for it: git refuses to, whatever the remote is like.
 
         Raises RemoteUnreachableError.
         """
+        if not os.path.exists(os.path.join(self.repo.path, "shallow")):
+            return
         options = ("--unshallow", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
         command = ("fetch", "--quiet", *options, self.url.text, repository.branch(slug))
         result = self._run(command, limits.FETCH_SECONDS)
