@@ -71,11 +71,13 @@ def advise(hint: str) -> None:
 
 
 def document(value: Json) -> None:
-    """The one JSON document of `--json`, in UTF-8 whatever the locale; a byte of a file name that
-    is not UTF-8 goes out as the escape that Python spells it with.
+    """The one JSON document of `--json`, in UTF-8 whatever the locale. What a terminal would obey,
+    or show in another order, goes out as JSON's own escape: the value is the same.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    write(text.encode("utf-8", "backslashreplace") + b"\n")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    write(text.encode("utf-8") + b"\n")
 
 
 def write(data: bytes) -> None:

@@ -29,6 +29,8 @@ from tests.structure.sources import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint.core.strict_json import Json
+
 
 # Errors
 
@@ -304,3 +306,15 @@ def test_sizes_and_spans_for_people() -> None:
         "2 hours",
         "1 day",
     ]
+
+
+def test_what_a_terminal_would_obey_is_escaped_in_json(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """A hostile path or model turned the line round, or sent a command by an 8-bit escape."""
+    value: dict[str, Json] = {"path": "a\u202eb\x9b31m\x1b[0m\udc80", "word": "Grüße \U0001f600"}
+    terminal.document(value)
+    out, _ = capfdbinary.readouterr()
+    assert out.decode().removesuffix("\n").isprintable()
+    assert "Grüße".encode() in out
+    assert json.loads(out) == value
