@@ -70,13 +70,14 @@ def capture(work: Work) -> Capture:
     try:
         told = _converse(work, fd, reason)
         named = {path: note for path, note in told.scan.files.items() if is_plain(path)}
-        ignored = work.git.ignored(named)  # git thinks while we do the rest
+        real_paths = RealPaths()
+        ignored = work.git.ignored(named, real_paths)  # git thinks while we do the rest
         held, held_file, omitted = _state(work)
         dynasty, unread = _memory(work, DYNASTY)
         threads, unread_too = _memory(work, THREADS)
         found = work.git.collect(work.request.deadline, work.exclusion)
         changes = tuple(loaded.store_bytes(one.data, work.packs) for one in found.changes)
-        files, cached = _load(work, fd, named, ignored)
+        files, cached = _load(work, fd, named, ignored, real_paths)
     finally:
         if fd is not None:
             os.close(fd)
@@ -138,7 +139,11 @@ def _converse(work: Work, fd: int | None, reason: str) -> Conversation:
 
 
 def _load(
-    work: Work, fd: int | None, named: dict[str, FileNote], ignored: Ignored
+    work: Work,
+    fd: int | None,
+    named: dict[str, FileNote],
+    ignored: Ignored,
+    real_paths: RealPaths,
 ) -> tuple[dict[str, LoadedFile], dict[str, CachedFile]]:
     def note_of(note: FileNote, path: str) -> ReadNote | None:
         if fd is None:
@@ -151,7 +156,6 @@ def _load(
     before = work.before.files if work.before else {}
     loader = Loader(roots, work.exclusion, work.packs, before, note_of)
     excluded = ignored.answer(request.deadline)
-    real_paths = RealPaths()
     files = {}
     for path, note in named.items():
         real = real_paths.of(path)

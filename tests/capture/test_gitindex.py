@@ -31,7 +31,7 @@ def nothing(_id: str) -> None:
 
 def entries(repo: Repo, since: int = 0, id_bytes: int = 20) -> list[gitindex.Entry]:
     data = (repo.path / ".git/index").read_bytes()
-    return gitindex.suspects(data, id_bytes, since, shared_of(repo).get)
+    return gitindex.read(data, id_bytes, since, shared_of(repo).get).suspects
 
 
 def told_by_git(repo: Repo) -> list[tuple[str, str, str, tuple[int, ...]]]:
@@ -122,7 +122,7 @@ def test_split_index_without_its_shared_part(tmp_path: Path) -> None:
     repo.git("update-index", "--split-index")
     data = (repo.path / ".git/index").read_bytes()
     with pytest.raises(MalformedError, match="shared index"):
-        gitindex.suspects(data, 20, 0, nothing)
+        gitindex.read(data, 20, 0, nothing)
 
 
 def test_only_suspects_are_given(tmp_path: Path) -> None:
@@ -143,10 +143,30 @@ def test_only_suspects_are_given(tmp_path: Path) -> None:
     assert found[b"young"].written == (2_000_000_000, 0)
 
 
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_which_paths_are_tracked(tmp_path: Path, version: str) -> None:
+    """Only whole names of files that git itself would count: it asks .gitignore of the others."""
+    repo = Repo.make(tmp_path / "repo")
+    fill(repo)
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    repo.git("update-index", "--skip-worktree", "a")
+    repo.git("update-index", "--index-version", version)
+    data = (repo.path / ".git/index").read_bytes()
+    asked = {b"a", b"folder/c", b"folder/cd", b"c", b"folder", b"folder/", b"module", b"x" * 7}
+    found = gitindex.read(data, 20, 2**32, nothing, asked)
+    assert found.tracked == {b"folder/c", b"folder/cd", b"x" * 7}
+    assert gitindex.read(data, 20, 2**32, nothing).tracked == set()
+    repo.git("update-index", "--split-index")
+    repo.write("later", "later")
+    repo.git("add", "later")
+    data = (repo.path / ".git/index").read_bytes()
+    assert gitindex.read(data, 20, 2**32, shared_of(repo).get, asked | {b"later"}).tracked == set()
+
+
 @pytest.mark.parametrize("data", [b"", b"DIRC", b"DIRC\0\0\0\x05\0\0\0\0", b"x" * 100])
 def test_garbage(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        gitindex.suspects(data, 20, 0, nothing)
+        gitindex.read(data, 20, 0, nothing)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +195,7 @@ def test_damage_is_an_error_or_entries_never_anything_else(
     cut = data.draw(st.integers(0, len(index)))
     for broken in (bytes(damaged), index[:cut]):
         try:
-            gitindex.suspects(broken, 20, 0, shared.get)
+            gitindex.read(broken, 20, 0, shared.get)
         except MalformedError:
             continue
 
@@ -189,7 +209,7 @@ def test_bitmap_that_claims_more_than_there_is() -> None:
     nothing = b"\0" * 12
     link = b"\x22" * 20 + bitmap + nothing
     front = b"DIRC\0\0\0\x02\0\0\0\0" + b"link" + len(link).to_bytes(4, "big") + link + b"\0" * 20
-    assert gitindex.suspects(front, 20, 0, {"22" * 20: base}.get) == []
+    assert gitindex.read(front, 20, 0, {"22" * 20: base}.get).suspects == []
 
 
 def test_names_that_expand_without_end() -> None:
@@ -198,4 +218,4 @@ def test_names_that_expand_without_end() -> None:
     more = (b"\0" * 40 + b"\x11" * 20 + b"\0\0" + b"\0" + b"m\0") * 1000
     data = b"DIRC\0\0\0\x04" + (1001).to_bytes(4, "big") + first + more
     with pytest.raises(MalformedError, match="too long"):
-        gitindex.suspects(data, 20, 2**33, nothing)
+        gitindex.read(data, 20, 2**33, nothing)

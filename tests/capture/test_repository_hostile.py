@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint.capture.git import repository
+from savepoint.capture.realpaths import RealPaths
 from tests.capture.gitrepo import Repo, contents, environment, fingerprint, look, request
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def test_asking_for_ignored_files_runs_nothing(repo: Repo, canary: Path, tmp_pat
     scratch.mkdir()
     paths = [str(repo.path / name) for name in ("a", "new.plain", "module/a", "module/new")]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        assert pending.ignored(paths).answer(time.monotonic() + 120) == {}
+        assert pending.ignored(paths, RealPaths()).answer(time.monotonic() + 120) == {}
     assert marks(canary) == ""
     assert fingerprint(repo.path) == before
 

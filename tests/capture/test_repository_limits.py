@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.capture.exclusion import Exclusion
 from savepoint.capture.git import changes, repository
+from savepoint.capture.realpaths import RealPaths
 from savepoint.core import limits
 from tests.capture.gitrepo import Repo, contents, environment, look, request
 
@@ -158,8 +159,8 @@ def test_ignored(repo: Repo, tmp_path: Path) -> None:
     paths = [str(repo.path / name) for name in names]
     paths += [str(tmp_path / "other/plain"), str(tmp_path / "outside.log"), "/", ""]
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored(paths).answer(time.monotonic() + 120)
-        again = pending.ignored(paths).answer(time.monotonic() + 120)
+        found = pending.ignored(paths, RealPaths()).answer(time.monotonic() + 120)
+        again = pending.ignored(paths, RealPaths()).answer(time.monotonic() + 120)
     excluded = [repo.path / "x.log", repo.path / "build/y", repo.path / "gone.log"]
     excluded.append(tmp_path / "other/plain")
     assert found == {str(path): "excluded by .gitignore" for path in excluded}
@@ -174,7 +175,8 @@ def test_ignored_through_a_link(repo: Repo, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
-        found = pending.ignored([str(repo.path / "link/x.log")]).answer(time.monotonic() + 120)
+        asked = pending.ignored([str(repo.path / "link/x.log")], RealPaths())
+        found = asked.answer(time.monotonic() + 120)
     assert set(found) == {str(repo.path / "folder/x.log")}
 
 
@@ -187,9 +189,9 @@ def test_ignored_beside_paths_that_git_cannot_judge(repo: Repo, tmp_path: Path) 
     scratch.mkdir()
     with repository.begin(request(repo.path, repo.path), str(scratch)) as pending:
         paths = [str(repo.path / name) for name in names]
-        found = pending.ignored(paths).answer(time.monotonic() + 120)
+        found = pending.ignored(paths, RealPaths()).answer(time.monotonic() + 120)
         many = [str(repo.path / f"module/{number}") for number in range(20)]
-        undecided = pending.ignored(many).answer(time.monotonic() + 120)
+        undecided = pending.ignored(many, RealPaths()).answer(time.monotonic() + 120)
     told = {name: found.get(path, "") for name, path in zip(names, paths, strict=True)}
     excluded = {name for name, reason in told.items() if reason == "excluded by .gitignore"}
     assert excluded == {"1.log", "2.log", "3.log"}
@@ -202,9 +204,11 @@ def test_ignored_beside_paths_that_git_cannot_judge(repo: Repo, tmp_path: Path) 
 def test_where_git_cannot_tell_files_are_left_out(repo: Repo, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    path = str(repo.path / "a")
+    tracked, other = str(repo.path / "a"), str(repo.path / "new")
     for env, seconds in (({"PATH": "/nowhere"}, 10), (environment(), 0)):
         asked = request(repo.path, repo.path, env)
         with repository.begin(asked, str(scratch)) as pending:
-            found = pending.ignored([path]).answer(time.monotonic() + seconds)
-        assert found[path].startswith("git cannot say whether .gitignore excludes it: ")
+            ignored = pending.ignored([tracked, other], RealPaths())
+            found = ignored.answer(time.monotonic() + seconds)
+        assert set(found) == {other}, "a tracked file is never excluded, whatever git can say"
+        assert found[other].startswith("git cannot say whether .gitignore excludes it: ")

@@ -15,7 +15,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 GITLINK = 0o160000  # mode of a submodule: its id is a commit
 SPARSE_TREE = 0o040000  # mode of a whole folder that a sparse checkout leaves out
@@ -47,22 +47,35 @@ class Entry(NamedTuple):
         return self.stat[2], self.stat[3]
 
 
-def suspects(
-    data: bytes, id_bytes: int, since: int, shared: Callable[[str], bytes | None]
-) -> list[Entry]:
+class Reading(NamedTuple):
+    """What an index was read for."""
+
+    suspects: list[Entry]
+    tracked: set[bytes]  # of the paths that were asked for, files that are certainly in it
+
+
+def read(
+    data: bytes,
+    id_bytes: int,
+    since: int,
+    shared: Callable[[str], bytes | None],
+    asked: Collection[bytes] = frozenset(),
+) -> Reading:
     """The entries of an index file that are hidden, submodules, or not older than `since` (Unix
-    seconds). `shared` gives the bytes of the shared index of that id. Raises MalformedError.
+    seconds), and which of the paths `asked` it has as files that are not hidden; none of a split
+    index. `shared` gives the bytes of the shared index of that id. Raises MalformedError.
     """
+    tracked: set[bytes] = set()
     try:
-        front, end = _entries(data, id_bytes, since)
+        front, end = _entries(data, id_bytes, since, asked, tracked)
         link = _link(data, end, id_bytes)
         if not any(link[:id_bytes]):
-            return [entry for entry in front if entry]
+            return Reading([entry for entry in front if entry], tracked)
         base = shared(link[:id_bytes].hex())
         if base is None:
             raise MalformedError("the shared index of a split index is missing")
-        merged = _merged(front, _entries(base, id_bytes, 0)[0], link[id_bytes:])
-        return [entry for entry in merged if _is_suspect(entry, since)]
+        merged = _merged(front, _entries(base, id_bytes, 0, (), set())[0], link[id_bytes:])
+        return Reading([entry for entry in merged if _is_suspect(entry, since)], set())
     except (struct.error, LookupError, ValueError) as failure:
         raise MalformedError(f"the index is damaged: {failure}") from failure
 
@@ -71,9 +84,12 @@ def _is_suspect(entry: Entry, since: int) -> bool:
     return entry.hidden or entry.mode == GITLINK or entry.written[0] >= since
 
 
-def _entries(data: bytes, id_bytes: int, since: int) -> tuple[list[Entry | None], int]:
-    """Every entry, None for one that is no suspect, and the offset behind them. This loop is all
-    that an index of a large repository costs, so it makes no object that nobody asked for.
+def _entries(
+    data: bytes, id_bytes: int, since: int, asked: Collection[bytes], tracked: set[bytes]
+) -> tuple[list[Entry | None], int]:
+    """Every entry, None for one that is no suspect, and the offset behind them; files that were
+    asked for are put into `tracked`. This loop is all that an index of a large repository costs,
+    so it makes no object that nobody asked for.
     """
     signature, version, count = _HEADER.unpack_from(data)
     if signature != b"DIRC" or version not in {2, 3, _COMPRESSED}:
@@ -100,10 +116,12 @@ def _entries(data: bytes, id_bytes: int, since: int) -> tuple[list[Entry | None]
             length = flags & _NAME_LENGTH
             end = name + length if length < _NAME_LENGTH else data.index(b"\0", name)
             following = at + (end - at + 8) // 8 * 8
+        own = path if version == _COMPRESSED else data[name:end]
+        if own in asked and not hidden and mode not in {GITLINK, SPARSE_TREE}:
+            tracked.add(own)
         if hidden or mtime >= since or mode == GITLINK:
             stat = (ctime, ctime_ns, mtime, mtime_ns, inode, size)
             oid = data[at + 40 : at + 40 + id_bytes].hex()
-            own = path if version == _COMPRESSED else data[name:end]
             entries.append(Entry(own, mode, oid, stat, bool(hidden)))
         else:
             entries.append(None)

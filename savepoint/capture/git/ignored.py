@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from savepoint import gitcmd
 from savepoint.capture.git import gitfiles
-from savepoint.capture.realpaths import RealPaths
 from savepoint.core import limits
 from savepoint.core.errors import DiskError
 from savepoint.store.worktree import worktree_above
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from savepoint.capture.git.borrowed import Borrowed
+    from savepoint.capture.realpaths import RealPaths
     from savepoint.store.worktree import Worktree
 
 _EXCLUDED = "excluded by .gitignore"
@@ -23,21 +23,29 @@ _FIELDS = 4  # of an answer: file, line and pattern of the rule that decides, or
 
 
 class Ignored:
-    """Which of `paths` are excluded. A tracked file never is. A file of which git cannot tell is:
-    what must not be captured counts for more than what stands in the conversation anyway. Outside
-    a worktree nothing is.
+    """Which of `paths` are excluded. A tracked file never is; mostly all are, and then no git is
+    started. A file of which git cannot tell is: what must not be captured counts for more than what
+    stands in the conversation anyway. Outside a worktree nothing is.
 
-    Git is at work from now on; whoever asks also waits for the answer.
+    Git is at work from now on; whoever asks also waits for the answer. `tracked`: of paths from a
+    worktree's top those that are known to be tracked.
     """
 
     def __init__(
         self,
         paths: Iterable[str],
+        real_paths: RealPaths,
+        tracked: Callable[[Worktree, Collection[bytes]], Collection[bytes]],
         borrow: Callable[[Worktree], Borrowed],
         env: Mapping[str, str],
     ) -> None:
-        found = _by_worktree(paths).items()
-        self._questions = [_Question(worktree, inside, borrow, env) for worktree, inside in found]
+        self._questions = []
+        for worktree, inside in _by_worktree(paths, real_paths).items():
+            names = {path: _name(worktree, path) for path in inside}
+            known = tracked(worktree, set(names.values()))
+            left = [path for path in inside if names[path] not in known]
+            if left:
+                self._questions.append(_Question(worktree, left, borrow, env))
 
     def answer(self, deadline: float) -> dict[str, str]:
         """Real path → reason, for each that is excluded. deadline: of time.monotonic()."""
@@ -52,9 +60,8 @@ class Ignored:
             question.stop()
 
 
-def _by_worktree(paths: Iterable[str]) -> dict[Worktree, list[str]]:
+def _by_worktree(paths: Iterable[str], real_paths: RealPaths) -> dict[Worktree, list[str]]:
     known: dict[str, Worktree | None] = {}
-    real_paths = RealPaths()
     found: dict[Worktree, list[str]] = {}
     for path in paths:
         if "\0" in path:  # an agent may write anything; no file is called that
@@ -65,6 +72,11 @@ def _by_worktree(paths: Iterable[str]) -> dict[Worktree, list[str]]:
         if worktree and worktree.top:
             found.setdefault(worktree, []).append(real)
     return found
+
+
+def _name(worktree: Worktree, path: str) -> bytes:
+    """A real path in it, from its top."""
+    return os.fsencode(path.removeprefix((worktree.top or "").rstrip("/") + "/"))
 
 
 class _Question:
@@ -114,8 +126,7 @@ class _Question:
         self._running.stop()
 
     def _ask(self, paths: list[str]) -> gitcmd.Running:
-        prefix = (self._worktree.top or "").rstrip("/") + "/"
-        names = b"".join(os.fsencode(path.removeprefix(prefix)) + b"\0" for path in paths)
+        names = b"".join(_name(self._worktree, path) + b"\0" for path in paths)
         command = ("check-ignore", "--verbose", "--non-matching", "-z", "--stdin")
         try:
             return self._borrow(self._worktree).start(self._env, *command, stdin=names)

@@ -24,12 +24,13 @@ from savepoint.core.named import NamedTuple
 from savepoint.store.worktree import current_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from types import TracebackType
 
     from savepoint.capture.exclusion import Exclusion
     from savepoint.capture.git.gitfiles import Config, Head
-    from savepoint.capture.git.gitindex import Entry
+    from savepoint.capture.git.gitindex import Entry, Reading
+    from savepoint.capture.realpaths import RealPaths
     from savepoint.capture.request import Request
     from savepoint.core.strict_json import Json
     from savepoint.gitcmd import Running
@@ -77,6 +78,7 @@ class Pending:
         self._head = gitfiles.Head(None, None, "")
         self._config: Config = {}
         self._borrowed: dict[Worktree, Borrowed] = {}
+        self._reading: Reading | None = None  # of the worktree's own index
         self._running: dict[str, Running] = {}
         self._asked: list[Ignored] = []
         self._problems: list[str] = []  # what could not be told
@@ -144,9 +146,9 @@ class Pending:
             omitted="; ".join([*self._problems, *lost]) or None,
         )
 
-    def ignored(self, paths: Iterable[str]) -> Ignored:
+    def ignored(self, paths: Iterable[str], real_paths: RealPaths) -> Ignored:
         """Ask which of these files .gitignore excludes; git answers beside our own work."""
-        asked = Ignored(paths, self._borrow, self._env)
+        asked = Ignored(paths, real_paths, self._tracked, self._borrow, self._env)
         self._asked.append(asked)
         return asked
 
@@ -211,15 +213,33 @@ class Pending:
             self._problems.append(f"{what}: {gitfiles.printable(result.reason)}")
         return result.out[: result.out.rfind(b"\0") + 1]
 
-    def _suspects(self, ours: Borrowed, id_bytes: int) -> list[Entry]:
-        if not ours.index:
-            return []
-        since = ours.index_mtime // 10**9
+    def _tracked(self, worktree: Worktree, paths: Collection[bytes]) -> Collection[bytes]:
+        """Those of the paths, from its top, that the index surely has: of none of them git would
+        say that it is excluded. Where nothing can be told, git is asked, and says what is wrong.
+        """
+        id_bytes = _ID_BYTES.get(borrowed.object_format(self._config))
+        if worktree != self._worktree or id_bytes is None:
+            return ()
         try:
-            return gitindex.suspects(ours.index, id_bytes, since, ours.shared.get)
+            return self._read_index(self._borrow(worktree), id_bytes, paths).tracked
+        except (DiskError, MalformedError):
+            return ()
+
+    def _suspects(self, ours: Borrowed, id_bytes: int) -> list[Entry]:
+        try:
+            return self._read_index(ours, id_bytes).suspects
         except MalformedError as failure:
             self._problems.append(failure.message)
             return []
+
+    def _read_index(self, ours: Borrowed, id_bytes: int, paths: Collection[bytes] = ()) -> Reading:
+        """Once: of a large repository it takes longer than all else. Raises MalformedError."""
+        if self._reading is None:
+            if not ours.index:
+                return gitindex.Reading([], set())
+            since = ours.index_mtime // 10**9
+            self._reading = gitindex.read(ours.index, id_bytes, since, ours.shared.get, paths)
+        return self._reading
 
     def _state(self, gathered: Collector) -> dict[str, Json]:
         worktree, head = self._worktree, self._head
