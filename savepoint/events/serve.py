@@ -145,7 +145,8 @@ def _follow(fire: Fire, saved: Saved, request: Request) -> None:
     from savepoint.work.jobs import Surroundings
 
     around = Surroundings(request.environment, request.config_dir)
-    follow.follow(saved, around, fire.started, wait=fire.event == "PreCompact")
+    is_waited_for = fire.event == "PreCompact"
+    follow.follow(saved, around, fire.started, wait=is_waited_for, ending=True)
 
 
 def _log(store: Store, fire: Fire, request: Request, said: str) -> None:

@@ -21,14 +21,14 @@ def behind(saved: Saved, request: Request) -> None:
 
 
 def follow(
-    saved: Saved, around: Surroundings, started: float, *, wait: bool
+    saved: Saved, around: Surroundings, started: float, *, wait: bool, ending: bool = False
 ) -> tuple[str, str] | None:
     """Layer-2 status of a savepoint, and the error that stands in its way, if they had to be waited
     for; else None.
 
     started: time.monotonic() when the save began; with `wait`, its push is waited for within the
-    time that a save may take. A worker is started only if something is owed. Raises MalformedError,
-    DiskError.
+    time that a save may take. A worker is started only if something is owed. ending: the process
+    ends after this save. Raises MalformedError, DiskError.
     """
     store, seq = saved.paths.store, saved.record.seq
     chosen = config.load(store)
@@ -40,5 +40,8 @@ def follow(
     is_owed = (chosen.remote, chosen.ledger) != (None, None) or saved.commit is None
     session = str(saved.record.body["session_id"])
     if is_owed or seq % limits.REPACK_GIT_PACKS == 0 or sessions.is_unaudited(store, session):
-        start.start(store, around)
+        if ending:
+            start.leave_behind(store, around)
+        else:
+            start.start(store, around)
     return None

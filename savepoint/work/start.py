@@ -22,22 +22,37 @@ def start(store: Store, around: Surroundings) -> None:
     around: all that it may see of the machine. A failure is left to the next start: nothing that
     the worker does is lost by not doing it now.
     """
+    shell = _spawn((*_ORPHANED, *_worker(store, around)), around)
+    if shell is not None:
+        os.waitpid(shell, 0)
+
+
+def leave_behind(store: Store, around: Surroundings) -> None:
+    """As `start`, by a process that is about to end, as a hook is: the worker is nobody's child as
+    soon as it does, and no shell has to be waited for.
+    """
+    _spawn(_worker(store, around), around)
+
+
+def _worker(store: Store, around: Surroundings) -> tuple[str, ...]:
     program = (sys.executable, "-I", "-m", "savepoint.cli.worker.process")
-    command = [*_ORPHANED, *program, store.home, store.id, around.config_dir]
+    return (*program, store.home, store.id, around.config_dir)
+
+
+def _spawn(command: tuple[str, ...], around: Surroundings) -> int | None:
     silent = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
     try:
-        shell = os.posix_spawn(
-            _ORPHANED[0],
+        return os.posix_spawn(
+            command[0],
             command,
             dict(around.environment),
             file_actions=silent,
             setsid=True,
             setsigmask=[],
         )
-        os.waitpid(shell, 0)
     except (OSError, NotImplementedError):
-        return
+        return None
