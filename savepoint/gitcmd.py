@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 from contextlib import contextmanager
 
@@ -21,7 +20,10 @@ from savepoint.core.named import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+else:
+    import _signal as signal  # as in hook.py
 
 # What every git gets beside the caller's environment, of which no GIT_* is passed on: GIT_DIR or
 # GIT_INDEX_FILE, set inside any git hook, would make git read or write another repository.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 import time
 
@@ -28,10 +27,13 @@ from savepoint.store.layout import DYNASTY, THREADS, Home, session_key  # noqa: 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import NoReturn
 
     from savepoint.events.serve import Served
     from savepoint.store.layout import Store
+else:
+    import _signal as signal  # `signal` makes enums of its numbers, which takes a fire 0.9 ms
 
 SECONDS = {
     "PreCompact": limits.PRECOMPACT_SECONDS,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|\s+([\w.]+)$", re.MULTILINE)
 # What we import, what that imports, and what the interpreter has of it already.
 OURS = {"binascii", "errno", "fcntl", "gc", "hashlib", "hmac", "json", "os", "re", "select"}
-OURS |= {"signal", "stat", "struct", "sys", "time", "types", "unicodedata", "savepoint"}
+OURS |= {"stat", "struct", "sys", "time", "types", "unicodedata", "savepoint"}
 THEIRS = {"collections", "copyreg", "enum", "functools", "itertools", "keyword"}
 THEIRS |= {"operator", "reprlib"}
 SAVING = {"backports", "compression", "contextlib", "cryptography", "pyrage", "typing", "warnings"}
