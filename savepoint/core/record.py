@@ -5,6 +5,8 @@ A record is its line: the bytes that were signed are the bytes that are stored, 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from savepoint.core import keys, schema, signed_line, spelling
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
 
 VERSION = 1
+_LINES_KEPT = 16  # parsed last: a save meets the first, the last and its own several times
 EVENTS = {
     "birth": "INSTANCE_BORN",
     "save": "SAVEPOINT_CREATED",
@@ -137,6 +140,7 @@ def make(
     return parse(signed_line.seal(members, seed, "record"))
 
 
+@lru_cache(maxsize=_LINES_KEPT)
 def parse(line: bytes) -> Record:
     """The record of a line without its LF. `make` and `parse` are the only ways to a Record.
 
