@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
-from savepoint.core.patterns import late
 
 ZERO_DIGEST = "0" * 64
 LAST_TIME = 253402300799  # 9999-12-31T23:59:59Z, the last one that four digits of a year can spell
 
 _TIMES_KEPT = 512  # that were asked for last: a document's are first checked, then taken
 
-_DIGEST = late(r"[0-9a-f]{64}")
-_TIME = late(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
-_INSTANCE = late(r"([^#]+) #([1-9][0-9]{0,8})", re.DOTALL)
-_SESSION_KEY = late(r"[A-Za-z0-9-]+")
-_WORD = late(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-_SNAPSHOT_FILE = late(
-    r"logs/precompact-saves/snapshot_[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z"
-    r"(_[1-9][0-9]{0,18})?\.json"
-)
+# Plain comparisons: a save meets each of these, and to compile expressions for them took it 0.7 ms.
+# tests/core/test_spelling.py holds them against the expressions.
+_HEX = "0123456789abcdef"
+_SNAPSHOT_START, _SNAPSHOT_END = "logs/precompact-saves/snapshot_", ".json"
+_INSTANCE_DIGITS = 9  # of a number of an instance
+_NAME_DIGITS = 19  # of the number behind the name of a snapshot
+_WORD_CHARS = 32
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
@@ -39,14 +35,29 @@ def time_text(seconds: int) -> str:
 @lru_cache(maxsize=_TIMES_KEPT)
 def time_seconds(text: str) -> int:
     """The inverse of `time_text`; any other spelling, and a day that does not exist, is refused."""
-    match = _TIME.fullmatch(text) if text.isascii() else None
-    if not match:
+    if not _is_stamp(text, "--T::Z"):
         raise MalformedError(f"not a time like 2026-11-30T13:26:49Z: {text[:40]!r}")
-    year, month, day, hour, minute, second = (int(part) for part in match.groups())
+    year, month, day, hour, minute, second = map(int, _parts(text))
     seconds = _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
     if seconds < 0 or time_text(seconds) != text:
         raise MalformedError(f"no such time: {text}")
     return seconds
+
+
+def _is_stamp(text: str, marks: str) -> bool:
+    """Is it a date and a time of that many digits, with these six marks between and behind them?"""
+    if len(text) != 20 or not text.isascii() or not "".join(_parts(text)).isdigit():
+        return False
+    return text[4] + text[7] + text[10] + text[13] + text[16] + text[19] == marks
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19]
+
+
+def _is_number(text: str, digits: int) -> bool:
+    """Is it a number from 1 in its one spelling, of at most so many digits?"""
+    return 0 < len(text) <= digits and text.isascii() and text.isdigit() and text[0] != "0"
 
 
 def _civil(days: int) -> tuple[int, int, int]:
@@ -75,7 +86,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 def digest(text: str) -> str:
     """`text` if it is 64 lower-case hex digits."""
-    if not _DIGEST.fullmatch(text):
+    if len(text) != 64 or text.strip(_HEX):
         raise MalformedError("not a SHA-256 in lower-case hex")
     return text
 
@@ -89,7 +100,7 @@ def prefixed_digest(text: str) -> str:
 
 def hex_bytes(text: str, size: int) -> bytes:
     """`size` bytes from lower-case hex; `bytes.fromhex` alone takes blanks and capitals."""
-    if len(text) != 2 * size or not re.fullmatch(r"[0-9a-f]*", text):
+    if len(text) != 2 * size or text.strip(_HEX):
         raise MalformedError(f"not {size} bytes in lower-case hex")
     return bytes.fromhex(text)
 
@@ -129,16 +140,20 @@ class Instance(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Instance:
         """`Gabriel #215`: NFC, 1 to 64 characters, no `#`, no controls, no blank at the ends."""
-        match = _INSTANCE.fullmatch(text)
-        name = match[1] if match else ""
-        if not match or not 1 <= len(name) <= limits.INSTANCE_NAME_CHARS or name != name.strip():
+        before, _, number = text.partition("#")
+        name = before.removesuffix(" ")
+        is_framed = name != before and name == name.strip()
+        is_short = 1 <= len(name) <= limits.INSTANCE_NAME_CHARS
+        if not (is_framed and is_short and _is_number(number, _INSTANCE_DIGITS)):
             raise MalformedError(f"not an instance id like 'Gabriel #215': {text[:80]!r}")
         if not _is_clean(name):
             raise MalformedError(f"instance name is not NFC or has control characters: {name!r}")
-        return cls(name, int(match[2]))
+        return cls(name, int(number))
 
     def slug(self, authority: bytes) -> str:
         """Folder and branch name: words of the id in `[a-z0-9-]`, then 8 hex digits of the key."""
+        import re  # a name is made once
+
         lowered = "".join(c.lower() if c.isascii() else "-" for c in f"{self.name}-{self.number}")
         words = re.sub(r"[^a-z0-9]+", "-", lowered).strip("-")[: limits.SLUG_CHARS].strip("-")
         return f"{words or 'x'}-{authority[:4].hex()}"
@@ -157,7 +172,8 @@ def _is_clean(name: str) -> bool:
 
 def is_session_key(text: str) -> bool:
     """May this session id stand in a file name as it is?"""
-    return len(text) <= limits.SESSION_KEY_CHARS and bool(_SESSION_KEY.fullmatch(text))
+    is_plain = text.isascii() and text.replace("-", "0").isalnum()
+    return is_plain and len(text) <= limits.SESSION_KEY_CHARS
 
 
 def session_key(text: str) -> str:
@@ -169,7 +185,8 @@ def session_key(text: str) -> str:
 
 def is_word(text: str) -> bool:
     """Is it like the words that records use: no content, nothing for a terminal?"""
-    return bool(_WORD.fullmatch(text))
+    is_plain = text.isascii() and text.replace("-", "0").replace("_", "0").isalnum()
+    return is_plain and text[0].isalpha() and len(text) <= _WORD_CHARS
 
 
 def word(text: str) -> str:
@@ -181,7 +198,11 @@ def word(text: str) -> str:
 
 def snapshot_file(text: str) -> str:
     """`text` if it names a snapshot below an instance's folder, and nothing outside it."""
-    if not _SNAPSHOT_FILE.fullmatch(text):
+    inner = text.removeprefix(_SNAPSHOT_START).removesuffix(_SNAPSHOT_END)
+    stamp, number = inner[:20], inner[20:]
+    is_numbered = number[:1] == "_" and _is_number(number[1:], _NAME_DIGITS)
+    is_whole = text == f"{_SNAPSHOT_START}{inner}{_SNAPSHOT_END}"
+    if not is_whole or not _is_stamp(stamp, "--T--Z") or not (is_numbered or not number):
         raise MalformedError(f"not a file of logs/precompact-saves: {text[:80]!r}")
     return text
 

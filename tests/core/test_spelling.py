@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,9 @@ from savepoint.core import limits, spelling
 from savepoint.core.errors import MalformedError
 from savepoint.core.spelling import Instance
 from tests.core.values import mutations, texts, times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEYS = st.binary(min_size=32, max_size=32)
 
@@ -109,3 +114,43 @@ def test_names_are_matched_as_a_whole(read: object, good: str) -> None:
     for text in [*bad, good[:-1] + "\u0661", good[:-1] + "\uff11", "../" + good, good[:-1] + "."]:
         with pytest.raises(MalformedError):
             read(text)
+
+
+def _accepts(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        return parse(text) is not False
+    except MalformedError:
+        return False
+
+
+EXPRESSIONS: dict[str, tuple[Callable[[str], object], str]] = {
+    "digest": (spelling.digest, r"[0-9a-f]{64}"),
+    "hex": (lambda text: spelling.hex_bytes(text, 3), r"[0-9a-f]{6}"),
+    "session": (spelling.is_session_key, r"[A-Za-z0-9-]{1,64}"),
+    "word": (spelling.is_word, r"[A-Za-z][A-Za-z0-9_-]{0,31}"),
+    "instance": (Instance.parse, r"[\w+.:-]([\w+.: -]{0,62}[\w+.:-])? #[1-9][0-9]{0,8}"),
+    "snapshot": (
+        spelling.snapshot_file,
+        (
+            r"logs/precompact-saves/snapshot_[0-9]{4}(-[0-9]{2}){2}T([0-9]{2}-){2}[0-9]{2}Z"
+            r"(_[1-9][0-9]{0,18})?\.json"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+@given(data=st.data())
+def test_what_is_compared_by_hand_is_what_an_expression_would_match(
+    name: str, data: st.DataObject
+) -> None:
+    parse, expression = EXPRESSIONS[name]
+    good = data.draw(st.from_regex(re.compile(expression, re.ASCII), fullmatch=True))
+    assert _accepts(parse, good)
+    at = data.draw(st.integers(0, len(good)))
+    cut = data.draw(st.integers(0, 2))
+    other = good[:at] + data.draw(st.text(ODD, max_size=2)) + good[at + cut :]
+    assert _accepts(parse, other) == bool(re.fullmatch(expression, other))
+
+
+ODD = "0aAfgGzZ9_-+ #.:TZ\n\u0660\u00b2\uff11"  # also digits of other scripts, which `int` takes

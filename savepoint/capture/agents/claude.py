@@ -5,8 +5,6 @@ What reads records is imported when there are some: most fires find nothing new.
 
 from __future__ import annotations
 
-import re
-
 from savepoint.capture.agents import ReadNote, Tokens
 from savepoint.capture.agents.claude_places import (
     NAME,
@@ -130,7 +128,7 @@ def _records(line: bytes | None) -> list[Record]:
 
 def _number(environment: Mapping[str, str], name: str) -> int | None:
     value = environment.get(name, "").strip()
-    return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 9 else None
 
 
 def _window(model: str | None, window: Window, used: int | None) -> tuple[int | None, str]:

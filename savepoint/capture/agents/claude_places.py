@@ -10,12 +10,12 @@ from savepoint.capture.agents.claude_scan import Scan
 from savepoint.core import limits
 from savepoint.core.errors import MalformedError
 from savepoint.core.patterns import late
+from savepoint.core.spelling import is_session_key
 from savepoint.store.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from savepoint.capture.agents.adapter import Fold
 
@@ -36,7 +36,7 @@ def companions(transcript: str, config_dir: str, session_id: str, scan: Fold) ->
     if folder != transcript:
         found.below(folder, "", limits.COMPANION_DEPTH)
         found.agents_beside(os.path.dirname(transcript), session_id)
-    if _ID.fullmatch(session_id):
+    if is_session_key(session_id):
         kept = os.path.join(config_dir, "file-history", session_id)
         found.named(kept, "file-history/", scan.backups)
     return Companions(sorted(found.files.items()), found.omitted)
@@ -49,7 +49,7 @@ def transcript_path(config_dir: str, cwd: str, session_id: str) -> str | None:
     then that of `cwd`'s project, then the largest. Never another session's: the newest file of a
     project need not be the one that a hook means.
     """
-    if not _ID.fullmatch(session_id):
+    if not is_session_key(session_id):
         return None
     near = project_folders(config_dir, cwd)
     paths = [os.path.join(folder, session_id + ".jsonl") for folder in _all_folders(config_dir)]
@@ -91,7 +91,7 @@ def _written_in(folders: Iterable[str]) -> list[tuple[int, str]]:
     return [
         (entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)
         for folder in folders
-        for entry in _entries(folder, _TRANSCRIPT)
+        for entry in _entries(folder, _TRANSCRIPT.fullmatch)
         if entry.is_file(follow_symlinks=False)
     ]
 
@@ -152,7 +152,7 @@ class _Found:
 
     def agents_beside(self, folder: str, session_id: str) -> None:
         """Old subagents' transcripts of this session: their first record names it."""
-        for entry in _entries(folder, _OLD_AGENT):
+        for entry in _entries(folder, _is_old_agent):
             if _first_session(entry.path) == session_id:
                 self._add(entry.name, entry)
 
@@ -180,13 +180,20 @@ class _Found:
             self.omitted.append(told)
 
 
-def _entries(folder: str, wanted: re.Pattern[str] | None = None) -> list[os.DirEntry[str]]:
+def _is_old_agent(name: str) -> bool:
+    """`agent-<6 to 40 hex digits>.jsonl`"""
+    number = name.removeprefix("agent-").removesuffix(".jsonl")
+    is_framed = name == f"agent-{number}.jsonl"
+    return is_framed and 6 <= len(number) <= 40 and not number.strip("0123456789abcdef")
+
+
+def _entries(folder: str, wanted: Callable[[str], object] | None = None) -> list[os.DirEntry[str]]:
     """What is in a folder, by name; nothing if it cannot be listed. wanted: what the name is like;
     of many hundred sessions in a folder a fire looks for few.
     """
     try:
         with os.scandir(folder) as listing:
-            found = [one for one in listing if wanted is None or wanted.fullmatch(one.name)]
+            found = [one for one in listing if wanted is None or wanted(one.name)]
             return sorted(found, key=lambda entry: entry.name)
     except OSError:
         return []
@@ -270,6 +277,4 @@ def _clean(label: str) -> str:
 _NAME_CHARS = 200  # characters of a project folder's name before a hash
 _TWO_UNITS = late("[\U00010000-\U0010ffff]")
 _NO_NAME = late("[^A-Za-z0-9]")
-_ID = late("[A-Za-z0-9-]{1,64}")
 _TRANSCRIPT = late(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\.jsonl")
-_OLD_AGENT = late(r"agent-[0-9a-f]{6,40}\.jsonl")
