@@ -15,6 +15,7 @@ class Scale(NamedTuple):
     longest: int  # bytes of a very long one
     typical: int  # bytes of one as most are
     new: int  # bytes that are new at a save
+    cycle: int  # saves until the open segment is as full again: 1 MiB / (1 MiB - `new`)
     few: int  # savepoints in a young store
     many: int  # savepoints in an old one
     chain: int  # savepoints of the session that is verified
@@ -32,6 +33,7 @@ FULL = Scale(
     longest=1000 * MB,
     typical=2 * MB,
     new=MB,
+    cycle=22,
     few=10,
     many=10_000,
     chain=100,
@@ -48,6 +50,7 @@ QUICK = Scale(
     longest=6 * MB,
     typical=MB // 2,
     new=MB // 5,
+    cycle=2,
     few=3,
     many=12,
     chain=5,
