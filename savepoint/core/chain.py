@@ -39,9 +39,11 @@ class Chain:
         self.records: list[Record] = []
         self.breaks: list[Break] = []
         self.gaps: list[Gap] = []
+        self._is_newer = False  # has a newer version written a line?
         for number, line in enumerate(lines, 1):
             self._read(number, line)
-        if continuation(self.torn, self.records[-1] if self.records else None) is not None:
+        last = self.records[-1] if self.records else None
+        if not self._is_newer and continuation(self.torn, last) is not None:
             self._read(len(lines) + 1, self.torn)  # a gap before it is noted as before any other
             self.torn = b""
 
@@ -55,6 +57,7 @@ class Chain:
             one = record.parse(line)
         except SavepointError as failure:
             newer = failure.exit_code == 23
+            self._is_newer = self._is_newer or newer
             self.breaks.append(Break("VERIFY-1", number, failure.message, newer))
             return
         link = self._link_fault(one)
@@ -78,8 +81,12 @@ class Chain:
         whether a rolled-back index was gone on from, or a line cut out, the trusted head knows.
         """
         seq, prev = 1, spelling.ZERO_DIGEST
+        if self._is_newer:
+            return f"record {one.seq} is of version 1 and stands behind one of a newer version"
         if self.records:
             seq, prev = self.records[-1].seq + 1, self.records[-1].hash
+            if self.records[-1].kind == "retire":
+                return f"record {one.seq} stands behind the record that retired its key"
         if one.seq > seq and not self.breaks:
             self.gaps.append(Gap(seq, one.seq - 1))
             return ""
@@ -102,6 +109,8 @@ def continuation(line: bytes, previous: Record | None) -> Record | None:
 def _follows(one: Record, previous: Record | None) -> bool:
     if previous is None:
         return one.kind == "birth"
+    if previous.kind == "retire":  # the last record of a key
+        return False
     linked = one.prev == previous.hash or one.seq > previous.seq + 1
     same = (one.signer, one.instance) == (previous.signer, previous.instance)
     return one.seq > previous.seq and linked and same

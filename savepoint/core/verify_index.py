@@ -2,8 +2,9 @@
 
 VERIFY-1  Each line of the index is one whole record in its one spelling.
           Stops changed bytes, CRLF, halved and glued lines, a second spelling of the same members.
-VERIFY-2  Each record has the next sequence number and names the hash of the line before it.
-          Stops records that were cut out, moved, doubled or put in.
+VERIFY-2  Each record has the next sequence number and names the hash of the line before it; none
+          stands behind the one that retired the key.
+          Stops records that were cut out, moved, doubled or put in, and those of a stolen key.
 VERIFY-3  The index starts with the birth record that its folder is named after; every record has
           that record's instance and key, and its signature holds.
           Stops records made without the key, and another instance's index in the place of this one.
@@ -96,7 +97,9 @@ class Index:
         self._faults: list[tuple[int, Finding]] = []  # (first line that it counts for, fault)
         self._alike: dict[tuple[str, Verdict], int] = {}
         self._broken: set[int] = set()  # lines that were not what they must be
-        self._unread = {one.line for one in self.chain.breaks if one.rule == "VERIFY-1"}
+        unread = [one for one in self.chain.breaks if one.rule == "VERIFY-1"]
+        self._unread = {one.line for one in unread}
+        self._damaged = {one.line for one in unread if not one.unsupported}
         self.records = self._numbered()
         self._by_line = {line: one for one, line in self.records}
         self._by_seq: dict[int, list[tuple[Record, int]]] = {}
@@ -171,11 +174,12 @@ class Index:
             self._add(one.line, tampered(one.rule, detail))
 
     def _follows_unread(self, line: int) -> bool:
-        """VERIFY-2: a record that names the hash of a line which is damaged or of a newer version
-        follows it all the same; the fault is that line's alone.
+        """VERIFY-2: a record that names the hash of a damaged line follows it all the same; the
+        fault is that line's alone.
         """
-        before = hashlib.sha256(self._lines[line - 2]).hexdigest()
-        return line - 1 in self._unread and self._by_line[line].prev == before
+        if line - 1 not in self._damaged:
+            return False
+        return self._by_line[line].prev == hashlib.sha256(self._lines[line - 2]).hexdigest()
 
     def _doubled(self, line: int) -> int:
         """VERIFY-4: the sequence of a line that the key signed twice, with two contents: a fork

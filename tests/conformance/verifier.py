@@ -87,8 +87,7 @@ MEANING: dict[str, Any] = {  # what no pattern says
         and unicodedata.is_normalized("NFC", text)
         and not {unicodedata.category(one) for one in text} & {"Cc", "Cs", "Zl", "Zp"}}
 
-def verify(key: bytes, message: bytes, signature: bytes) -> None:
-    """Section 8: strict ed25519."""
+def verify(key: bytes, message: bytes, signature: bytes) -> None:  # section 8: strict ed25519
     heights = {int.from_bytes(one, "little") % 2**255 for one in (key, signature[:32])}
     require(max(heights) < P and not heights & {0, 1, P - 1, Y8, P - Y8}, "tampered")
     Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
@@ -107,6 +106,7 @@ def link(line: bytes, chain: list[Any], gaps: list[Any], faults: set[str]) -> No
     birth, before, prev = (chain[0][0], *chain[-1]) if chain else (one, {"seq": 0}, "0" * 64)
     jump = one["seq"] > before["seq"] + 1 and faults <= {"ok"}
     linked = jump or (one["seq"], one["prev"]) == (before["seq"] + 1, prev)
+    linked &= "unsupported" not in faults and before.get("kind") != "retire"
     same = all(one[name] == birth[name] for name in ("signer", "instance"))
     require(linked and same and birth["kind"] == "birth", "tampered")
     signed = b"\xffsavepoint/record/v1\0" + line.rpartition(b',"signature":"')[0] + b"}"

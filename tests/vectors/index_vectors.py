@@ -29,7 +29,10 @@ LF = b"\n"
 
 def vectors() -> list[Members]:
     """All of them. `records` counts those accepted, `torn` the bytes behind the last whole one."""
-    return [*_whole(), *_tails(), *_gaps(), *_disorder(), *_strangers(), *_bytes(), *_newer()]
+    return [
+        *(*_whole(), *_tails(), *_gaps(), *_disorder(), *_retired()),
+        *(*_strangers(), *_bytes(), *_newer()),
+    ]
 
 
 def _bodies() -> list[tuple[str, Members]]:
@@ -104,13 +107,13 @@ def _tails() -> Iterator[Members]:
 def _gaps() -> Iterator[Members]:
     accept: Members = {"reason": "gap", "first": 3, "last": 4, "tip": None}
     rest = _chain(5, 6, after="cd" * 32)
-    accepted = GABRIEL.line(spell(record("accept", 7, sha256(rest[-1]), accept)))
+    accepted = GABRIEL.line(spell(record("accept", 6, sha256(rest[0]), accept)))
     gap: Members = {"records": 4, "torn": 0, "gaps": [[3, 4]]}
     yield vector(
         "line_cut", "gap", _file(*LINES[:3], *LINES[4:]), **gap | {"gaps": [[4, 4]], "records": 5}
     )
     yield vector("gap", "gap", _file(*LINES[:2], *rest), **gap)
-    yield vector("gap_accepted", "gap", _file(*LINES[:2], *rest, accepted), **gap | {"records": 5})
+    yield vector("gap_accepted", "gap", _file(*LINES[:2], rest[0], accepted), **gap)
     yield vector(
         "gap_before_a_missing_newline", "gap", _file(*LINES[:2]) + rest[0], **gap | {"records": 3}
     )
@@ -132,6 +135,20 @@ def _disorder() -> Iterator[Members]:
     yield _bad("changed_and_signed_anew_in_the_middle", one, *_chain(2, after="ab" * 32), three)
     inserted = GABRIEL.line(spell(record("retire", 4, sha256(three), {})))
     yield _bad("inserted", one, two, three, inserted, four, five, six)
+
+
+def _retired() -> Iterator[Members]:
+    """Section 3: `retire` is the last record of a key."""
+    after = GABRIEL.line(spell(record("save", 7, sha256(LINES[5]), save_body(7))))
+    jump = GABRIEL.line(spell(record("save", 9, "cd" * 32, save_body(9))))
+    accept: Members = {"reason": "recreated", "first": None, "last": None, "tip": None}
+    bodies: dict[str, Members] = {"accept": accept, "retire": {}}
+    yield _bad("after_retire", *LINES, after)
+    yield _bad("jump_after_retire", *LINES, jump)
+    for kind, body in bodies.items():
+        line = GABRIEL.line(spell(record(kind, 7, sha256(LINES[5]), body)))
+        yield _bad(f"{kind}_after_retire", *LINES, line)
+    yield _ok("torn_tail_after_retire", _file(*LINES) + after, 6, len(after))
 
 
 def _strangers() -> Iterator[Members]:
@@ -189,6 +206,8 @@ def _newer() -> Iterator[Members]:
     yield vector("version_2_twice", "unsupported", _file(one, two, later, later))
     after = GABRIEL.line(spell(record("save", 4, sha256(later), save_body(4))))
     yield vector("version_1_behind_version_2", "tampered", _file(one, two, later, after))
+    beside = _chain(3, after=sha256(two))
+    yield _bad("version_1_behind_version_2_as_if_it_were_not_there", one, two, later, *beside)
     yield _bad("version_2_and_a_break", one, swap(two, "112500", "112501"), later)
     yield _ok("version_2_without_newline", _file(one, two) + later, 2, len(later))
     yield _bad("version_0", one, two, swap(three, '"v":1', '"v":0'))

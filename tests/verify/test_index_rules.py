@@ -136,11 +136,11 @@ def test_verify_1_newer_version_is_unsupported_not_damage() -> None:
     assert found.verdict is Verdict.UNVERIFIABLE
 
 
-def test_verify_1_records_after_a_newer_version_are_judged_by_its_hash() -> None:
+def test_verify_2_a_record_after_one_of_a_newer_version_is_tampered() -> None:
     newer = rewritten(CHAIN[2], v=2)
     after = save(4, hashlib.sha256(newer).hexdigest())
     data = lines(*CHAIN[:2], newer, after)
-    assert judge(data, head(after)) == (Verdict.UNVERIFIABLE, {"VERIFY-1"})
+    assert judge(data, head(after)) == (Verdict.TAMPERED, {"VERIFY-1", "VERIFY-2"})
     changed = lines(*CHAIN[:2], newer.replace(b"manual", b"Manual"), after)
     assert judge(changed, head(after))[0] is Verdict.TAMPERED
 
