@@ -24,6 +24,8 @@ KEYS_NOTE = (
     "signed, and nothing in git be opened"
 )
 
+_NAMED = 8  # of the instances at the remote, in one line
+
 
 class Place(NamedTuple):
     """The store of a folder, and one instance of it."""
@@ -55,6 +57,18 @@ def note_lost(at: Place) -> bool:
     if lost:
         terminal.note(f"ROLLED BACK OR DAMAGED: {lost}; run `savepoint fsck --repair`")
     return bool(lost)
+
+
+def note_absent(at: Place) -> None:
+    """Say whose savepoints only the remote has: nothing else here shows that they exist."""
+    away = savepoints.absent(at.store) if at.config.remote else []
+    if away:
+        more = len(away) - _NAMED
+        named = ", ".join(away[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        terminal.note(
+            f"left at the remote: {named}; `savepoint resurrect --instance {away[0]}` fetches that "
+            "one and brings it back"
+        )
 
 
 def title(paths: InstancePaths) -> str:

@@ -25,9 +25,9 @@ from savepoint.gitlayer import repository
 from savepoint.gitlayer.remote import glance, shallow
 from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
-from savepoint.resurrect import lineage
+from savepoint.resurrect import absent, lineage
 from savepoint.store import birth, config, durable, registry, savepoints, trusted
-from savepoint.store.keys import agekeys, backup, safekeeping
+from savepoint.store.keys import agekeys, backup, keyring, safekeeping
 from savepoint.store.layout import SET_ASIDE, THREADS, Home
 from savepoint.store.locks import Lock
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.remote.remote_url import RemoteUrl
     from savepoint.gitlayer.remote.shallow import Brought
     from savepoint.store.config import Config
-    from savepoint.store.keys.backup import Backup, Member
+    from savepoint.store.keys.backup import Backup
     from savepoint.store.layout import InstancePaths, Store
     from savepoint.store.trusted import TrustedHead
 
@@ -92,7 +92,8 @@ def _refuse_existing(store: Store) -> None:
     if savepoints.instances(store):
         raise OutputExistsError(
             f"this machine has store {store.id} already",
-            hint="`savepoint resurrect` in its project's folder brings savepoints back; "
+            hint="`savepoint resurrect` in its project's folder brings savepoints back, with "
+            "--instance NAME those of an instance that only the remote has; "
             f"`savepoint init --adopt {store.id[:8]}` gives a folder to it; another SAVEPOINT_HOME "
             "begins anew",
         )
@@ -103,6 +104,9 @@ def _fetch(home: Home, store: Store, kept: Backup, remote: Remote, instance: str
     births = _births(remote, store, kept, tips, instance)
     known = [Holder(one.instance, one.key) for one in kept.instances]
     known += [Holder(one.instance, one.signer) for one in births.values()]
+    for slug, born in births.items():
+        if (seed := backup.derive(kept.roots, absent.member(born))) is not None:
+            keyring.write_authority(store.instance(slug), seed)  # who is left there is known here
     heads = _heads(home.store(store.id), kept)
     slug = _chosen(remote, kept, tips, births, heads, instance)
     if slug not in tips:
@@ -161,7 +165,7 @@ def _chosen(
     known = {one.slug: Instance.parse(one.instance) for one in kept.instances}
     ours = {slug: one for slug, one in known.items() if slug in tips or slug in pushed}
     for slug, one in births.items():
-        if backup.derive(kept.roots, _member(one)) is not None:
+        if backup.derive(kept.roots, absent.member(one)) is not None:
             ours[slug] = Instance.parse(one.instance)
     if instance:
         fitting = [slug for slug in ours if savepoints.is_named(slug, instance)]
@@ -180,11 +184,6 @@ def _chosen(
             else "nothing had been pushed there when the backup was made; name another remote",
         )
     return fitting[0]
-
-
-def _member(birth: Record) -> Member:
-    nonce = bytes.fromhex(str(birth.body["nonce"]))
-    return backup.Member(birth.instance, nonce, birth.signer, None)
 
 
 def _origin(

@@ -163,7 +163,21 @@ def instance_named(store: Store, name: str) -> InstancePaths:
         return found[0]
     there = ", ".join(f"{own} ({one.slug})" if own else one.slug for one, own in known.items())
     count = "no instance" if not found else "more than one instance"
+    away = [one for one in absent(store) if not found and is_named(one, name)]
+    if away:
+        hint = f"its key is here: `savepoint resurrect --instance {away[0]}` asks the remote for it"
+        raise SelectorError(f"this store has no instance {name!r} yet", hint=hint)
     raise SelectorError(f"this store has {count} {name!r}", hint=f"it has: {there or 'none'}")
+
+
+def absent(store: Store) -> list[str]:
+    """The slugs of instances whose keys are here, and whose records are not: `bootstrap` leaves
+    them at the remote. Raises KeyFileError, DiskError.
+    """
+    from savepoint.store.keys import keyring
+
+    here = {one.slug for one in instances(store)}
+    return sorted(keyring.slugs(store) - here) if here else []
 
 
 def is_named(slug: str, name: str) -> bool:

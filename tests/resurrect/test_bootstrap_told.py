@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint.cli.ledger import layer3
 from savepoint.store import config, registry, savepoints
-from tests.resurrect.test_bootstrap import Machine, cheap_scrypt, machine
+from tests.resurrect.talk import Talk
+from tests.resurrect.test_bootstrap import Machine, branches, cheap_scrypt, machine
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
     from tests.cli.scene import Scene
@@ -98,3 +98,29 @@ def test_status_and_doctor_say_whose_a_job_is(cli: Scene, monkeypatch: pytest.Mo
 def test_a_missing_key_leads_to_what_makes_it_again() -> None:
     assert "fsck --repair" in layer3.what_to_do("key_file")
     assert "doctor" not in layer3.what_to_do("key_file")
+
+
+def test_what_bootstrap_left_at_the_remote_is_named_and_can_be_brought(machine: Machine) -> None:
+    """What was lost is of #215; the newest of the line is #216, born by a look at something."""
+    scene = machine.scene
+    scene.say("later")
+    older, newest = scene.good("list", "--json").json["savepoints"][0], scene.created()
+    back = scene.good("resurrect", "--json").json
+    with Path(back["session"]["file"]).open("ab") as file:
+        file.write(Talk(back["session"]["id"]).user("a look").data)
+    scene.created("--transcript", back["session"]["file"])
+    scene.good("sync")
+    machine.lose()
+    ran = machine.bootstrap()
+    (first,) = [slug for slug in branches(machine) if slug.startswith("gabriel-215-")]
+    for told in (ran.err, scene.good("status").err, scene.good("list").err):
+        assert f"left at the remote: {first}; `savepoint resurrect --instance {first}`" in told
+    assert f"`savepoint resurrect --instance {first}`" in scene("show", "--instance", first).err
+    assert scene("resurrect", "--instance", first, "--offline").code == 1
+    assert scene("resurrect", "--instance", "Gabriel #999").code == 1
+    for wanted, args in ((newest, ()), (older, (str(older["seq"]),))):
+        came = scene.good("resurrect", *args, "--instance", "Gabriel #215", "--json").json
+        assert came["savepoint"]["snapshot_hash"] == wanted["snapshot_hash"]
+    assert "left at the remote" not in scene.good("status").err
+    assert scene("fsck").code == 0
+    assert scene.good("verify", "--all", "--instance", first, "--deep").code == 0

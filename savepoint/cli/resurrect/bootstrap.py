@@ -107,6 +107,7 @@ def bootstrap(
         done = _run(at, found, report, asked, tell, kept)
     there = place.find(folder)
     resurrect.afterwards(there, done)
+    place.note_absent(there)
     resurrection_report.tell(done.report, there.store, as_json=as_json)
 
 

@@ -6,12 +6,43 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint.cli import place, terminal
-from savepoint.core.errors import SelectorError
+from savepoint.core.errors import RemoteUnreachableError, SelectorError
 from savepoint.store import savepoints
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths
+
+
+def where(project: str, instance: str, *, offline: bool) -> place.Place:
+    """As `place.find`; an instance that only the remote has is brought from there. Raises as that,
+    and what `absent.bring` raises.
+    """
+    try:
+        return place.find(project, instance)
+    except SelectorError as failure:
+        at = place.find(project) if instance and not offline else None
+        if at is None or at.config.remote is None:
+            raise
+        if not _brought(at, at.config.remote, instance, failure):
+            raise
+    return place.find(project, instance)
+
+
+def _brought(at: place.Place, url: str, instance: str, failure: SelectorError) -> bool:
+    from savepoint.gitlayer.remote import remote_url
+    from savepoint.gitlayer.remote.remote import Remote
+    from savepoint.resurrect import absent
+
+    remote = Remote.of(place.repository(at.store), remote_url.parse(url, "/"))
+    with terminal.busy("fetching"):
+        try:
+            return absent.bring(remote, at.store, instance) is not None
+        except RemoteUnreachableError as unreached:
+            if any(savepoints.is_named(slug, instance) for slug in savepoints.absent(at.store)):
+                raise
+            terminal.note(f"the remote was not asked for it: {unreached.message}")
+            raise failure from unreached
 
 
 def meant(

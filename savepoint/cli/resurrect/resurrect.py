@@ -85,7 +85,7 @@ def resurrect(
         raise UsageError("a selector and --session exclude each other")
     part = _part(full, thread, messages, since, until)
     only = _only(part, only, apply=apply, force=force)
-    at = place.find(project, instance)
+    at = choosing.where(project, instance, offline=offline)
     garbage.sweep(place.home(), time.time())
     tell = resurrection_report.steps(as_json=as_json)
     left = _finished(at)

@@ -75,6 +75,8 @@ def list_savepoints(
     )
     if others:
         terminal.note(f"in this store are also {others}: --graph shows all")
+    if not instance:
+        place.note_absent(at)
 
 
 def _draw_all(at: place.Place, *, all_records: bool) -> None:

@@ -62,6 +62,7 @@ def status(
     else:
         _print(at, value, saves, now)
     place.note_lost(at)
+    place.note_absent(at)
 
 
 def _missed(at: place.Place) -> list[Fire]:

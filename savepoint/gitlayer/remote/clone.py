@@ -38,12 +38,12 @@ def fresh(remote: Remote, paths: InstancePaths, tip: str) -> Iterator[Repository
 
 
 def bring(remote: Remote, slug: str, tip: str, *, depth: int = 0) -> None:
-    """Fetch the instance's branch, and let the same branch lead to it here, where there is none.
-    depth: as of Remote.fetch. Raises as `fresh`.
+    """Fetch the instance's branch, and let the same branch lead to it here, where there is none but
+    one that a run which died has left. depth: as of Remote.fetch. Raises as `fresh`.
     """
     remote.fetch(slug, tip, depth=depth)
     path = os.path.join(remote.repo.path, repository.branch(slug))
-    if os.path.lexists(path):
+    if os.path.lexists(path) and repository.read_ref(remote.repo, repository.branch(slug)) != tip:
         raise DiskError(f"{path} is there already")
     durable.make_directories(os.path.dirname(path))
     durable.replace(path, f"{tip}\n".encode())

@@ -38,8 +38,8 @@ class Brought(NamedTuple):
 def bring(
     remote: Remote, paths: InstancePaths, tip: str, seen: TrustedHead | None = None
 ) -> Brought:
-    """The commit `tip` of an instance's branch, alone, and its index. seen: what was known of the
-    instance before it was lost; the remote must still have that.
+    """The commit `tip` of an instance's branch, alone, and its index, which comes last: with it the
+    instance is there. seen: what was known of it before it was lost; the remote must still have it.
 
     Raises MalformedError, TamperedError (it is not what the key has signed), RolledBackError,
     RemoteUnreachableError, RemoteDivergedError, CommitError, DiskError.
@@ -49,7 +49,6 @@ def bring(
     if seen is not None:
         _check_seen(found.records, seen, f"{remote.url.shown}: {paths.slug}")
     durable.make_directories(paths.snapshots)
-    durable.replace(paths.index_file, found.data)
     if tree.BOOTSTRAP in found.files:
         blob = found.files[tree.BOOTSTRAP]
         (data,) = tree.contents(remote.repo, [blob], limits.SMALL_DOCUMENT_BYTES)
@@ -61,6 +60,7 @@ def bring(
     head = seen or trusted.first(0, "0" * 64, recreated=False)
     trusted.make_folder(paths)
     head.raised(found.last.seq, found.last.hash)._replace(remote_tip=tip).save(paths)
+    durable.replace(paths.index_file, found.data)
     return brought
 
 
