@@ -72,6 +72,19 @@ def test_a_session_is_looked_for_in_the_whole_store(born: Scene) -> None:
     assert born("resurrect", "--session", SESSION, "--instance", "Gabriel #216").code == 1
 
 
+def test_a_session_is_named_as_list_shows_it(born: Scene) -> None:
+    """`list` shows 8 digits; `--session` with them said that there is none, and led to `list`."""
+    shown = born.good("list", "--instance", "Gabriel #215").text
+    assert f" {SESSION[:8]} " in shown
+    assert brought(born, "--session", SESSION[:8]) == ("Gabriel #215", 3)
+    other = f"{SESSION[:8]}-0000-4333-8444-555555555555"
+    born.created("--transcript", str(born.say("new", session=other)))
+    several = born("resurrect", "--session", SESSION[:8])
+    assert (several.code, f"{other}, {SESSION}" in several.err) == (1, True)
+    assert brought(born, "--session", SESSION[:12]) == ("Gabriel #215", 3)
+    assert born("resurrect", "--session", SESSION[:7]).code == 1
+
+
 def test_list_of_a_successor_names_what_the_others_have(born: Scene) -> None:
     """After its first own savepoint the list had that alone, and no word of the others."""
     path = born.say("new", session="99999999-2222-4333-8444-555555555555")

@@ -55,6 +55,7 @@ def meant(
     Raises UsageError (no selector), SelectorError, TamperedError (the line does not hold),
     MalformedError, DiskError.
     """
+    session = _whole(at, session)
     try:
         return at, _chosen(at, selector, session)
     except SelectorError:
@@ -63,6 +64,22 @@ def meant(
             raise
     terminal.note(f"{at.title} has no such savepoint; this is one of {found[0].title}")
     return found
+
+
+def _whole(at: place.Place, session: str) -> str:
+    """The id of the session that starts like that, as `list` shows it and as hashes are given; as
+    it was given where none does. Raises SelectorError (several do), DiskError.
+    """
+    if len(session) < savepoints.HASH_DIGITS:
+        return session
+    every = [
+        one for paths in savepoints.instances(at.store) for one in savepoints.records(paths).saves
+    ]
+    fitting = {key for one in every if (key := str(one.body["session_id"])).startswith(session)}
+    if len(fitting) > 1 and session not in fitting:
+        hint = f"give more digits: {', '.join(sorted(fitting))}"
+        raise SelectorError(f"{session} names {len(fitting)} sessions", hint=hint)
+    return session if session in fitting or not fitting else fitting.pop()
 
 
 def _chosen(at: place.Place, selector: str, session: str) -> Record:

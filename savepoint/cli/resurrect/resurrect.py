@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 def resurrect(
     selector: options.Selector = "latest",
     *,
-    session: Annotated[str, options.value("--session", "ID", "The newest of this session.")] = "",
+    session: Annotated[
+        str,
+        options.value("--session", "ID", "The newest of this session: its id, or 8 digits of it."),
+    ] = "",
     only: Annotated[
         Member | None,
         typer.Option(
