@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from savepoint.capture.agents.adapter import Adapter, Fold
     from savepoint.capture.request import Request
     from savepoint.store.layout import Store
-    from savepoint.store.session.sessions import CachedFile
+    from savepoint.store.session.sessions import CachedFile, Session
 
 _NOTHING = Tokens(None, None, None, None, "not looked at")
 
@@ -46,6 +46,28 @@ def progress(store: Store, key: str, request: Request, adapter: Adapter) -> Prog
         return None
     finally:
         os.close(fd)
+
+
+def ends_compacted(last: Session, adapter: Adapter) -> bool:
+    """Has the transcript, as far as its last savepoint has it, the mark of a compaction and no
+    answer after it? No, where it can no longer be read.
+    """
+    saved = last.files.get(last.transcript or "")
+    if saved is None or last.transcript is None:
+        return False
+    try:
+        fd = open_regular(last.transcript)
+    except (OSError, SavepointError):
+        return False
+    try:
+        scan = _begun(adapter, saved, saved.stamp.size)
+        _feed(scan, fd, saved.stamp.size)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    ended = scan.end()
+    return ended.boundaries > 0 and ended.usage is None
 
 
 def _progress(fd: int, store: Store, key: str, request: Request, adapter: Adapter) -> Progress:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from savepoint.capture.request import Request
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths, Store
+    from savepoint.store.session.sessions import Session
 
 _NEW_BYTES = 64 * limits.KIB  # of the index of a store that may have been begun by mistake
 # Words of the log: what became of the push, and of the entry on the ledger.
@@ -60,7 +61,8 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
         own = _record(paths, last.offset) if last else None
     if own is not None:
         yield f"Newest savepoint of this session: {_told(own, paths)}."
-        yield from _ways(own, source, command, of)
+        full = " --full" if source == "compact" and _is_compacted(own, last) else ""
+        yield from _ways(own, source, command, of, full)
     elif newest is not None and newest.kind == "save":
         yield f"Newest savepoint of this project: {_told(newest, paths)}."
         yield (
@@ -75,16 +77,28 @@ def _facts(store: Store, request: Request, source: str, command: str) -> Iterato
     yield from _moved(store, request, paths, command)
 
 
-def _ways(own: Record, source: str, command: str, of: str) -> Iterator[str]:
+def _is_compacted(own: Record, last: Session | None) -> bool:
+    """Has the session's savepoint the compaction in it that was just now? Then what comes back of
+    it shows the summary. Only one that this event made can: what made it is imported already.
+    """
+    if last is None or own.body["trigger"] != "session_start":
+        return False
+    from savepoint.capture import progress
+    from savepoint.capture.agents import claude
+
+    return progress.ends_compacted(last, claude)
+
+
+def _ways(own: Record, source: str, command: str, of: str, full: str) -> Iterator[str]:
     """How to get at what is in the session's own savepoint. of: the option that names its instance,
-    where it must be named.
+    where it must be named; full: the one for what was before the last compaction in it.
     """
     if source == "compact":
         yield (
             "This session's context was compacted just now. The conversation as it was before is "
             f"in that savepoint, byte for byte: `{command} show {own.seq}{of} --only conversation` "
             f"prints it, `{command} show {own.seq}{of}` lists the files and changes in it, and "
-            f"`{command} resurrect {own.seq}{of}` brings it back as a session of its own."
+            f"`{command} resurrect {own.seq}{of}{full}` brings it back as a session of its own."
         )
     else:
         yield f"`{command} resurrect {own.seq}{of}` brings that state back as a session of its own."

@@ -265,6 +265,18 @@ def test_a_compaction_that_no_event_announced_is_caught_up(scene: Scene) -> None
     assert "show 2 --only conversation` prints it" in told
 
 
+def test_the_way_to_what_was_compacted_leads_before_the_compaction(scene: Scene) -> None:
+    """`resurrect N` of a savepoint with the compaction in it: "Shown by the client: 0 of 32"."""
+    payload = scene.payload(event="SessionStart", source="compact")
+    assert scene.fire().is_quiet
+    told = greeting(scene.fire(event="SessionStart", payload=payload))
+    assert "resurrect 2` brings it back" in told
+    compact(scene)
+    told = greeting(scene.fire(event="SessionStart", payload=payload))
+    assert triggers(scene)[-1] == "session_start"
+    assert "resurrect 3 --full` brings it back" in told
+
+
 def test_after_a_savepoint_of_the_compaction_there_is_no_second(scene: Scene) -> None:
     assert scene.fire().is_quiet
     append(scene, {"type": "cost-state", "cost": 1})  # what clients write that are no messages
