@@ -59,9 +59,9 @@ def newest(
         return None
     if above == 0 and os.path.lexists(paths.bootstrap):
         return _successor(paths, repo, program)
-    left = [one for one in ending.above(paths, above) if one.seq <= at.seq]
-    wanted = [one for one in left if one.kind in ("save", "retire")]
-    if not wanted:
+    left = [one for one in ending.above(paths, above - 1) if one.seq <= at.seq]
+    wanted = [one for one in left if one.seq > above and one.kind in ("save", "retire")]
+    if not wanted or any((one.seq, one.kind) == (above, "retire") for one in left):
         return None
     known = {at.record: at.commit} | (
         {} if wanted[-1].hash == at.record else history.by_record(repo, at.commit)
@@ -69,7 +69,8 @@ def newest(
     committed = [one for one in wanted if one.hash in known]
     if not committed:
         return None
-    last = committed[-1]
+    # What stands behind a `retire` all the same must not keep it from the ledger.
+    last = next((one for one in committed if one.kind == "retire"), committed[-1])
     if last.kind == "retire":
         return _retire(paths, repo, last, wanted[0].timestamp)
     return Target(

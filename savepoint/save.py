@@ -29,7 +29,7 @@ from savepoint.core.errors import (
 )
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.store import config, durable, index, journal, layout, registry
+from savepoint.store import config, durable, journal, layout, registry
 from savepoint.store.acknowledge import Draft, acknowledge
 from savepoint.store.files import read_bounded
 from savepoint.store.keys import keyring
@@ -82,7 +82,7 @@ def save_consciousness_state(request: Request) -> Saved | None:
         if unchanged.is_unchanged(store, key, request, claude):  # a twin of this fire was first
             return None
         _note(request, "started").save(store, key)
-        _sign_drafts(store, key, request)
+        _sign_drafts(store, key, request, chosen)
         saved = _save(request, store, key, chosen, git)
         if saved is None:
             pending.clear(store, key)
@@ -157,12 +157,12 @@ def _save(
     git_step = _GitStep(history.paths, request, packs.written, history.blobs())
     try:
         seed = keyring.authority(history.paths)
-    except KeyFileError as failure:
+        done = acknowledge(history.paths, seed, draft, request.deadline, git_step)
+    except KeyFileError as failure:  # missing, unsafe, or retired
         if not _is_drafted(store, key, draft):
             pending.stage(store, key, request.now, draft.to_bytes())
         _note(request, failure.message).save(store, key)
         raise
-    done = acknowledge(history.paths, seed, draft, request.deadline, git_step)
     last = Session(
         instance=history.paths.slug,
         seq=done.record.seq,
@@ -230,21 +230,22 @@ def _drafted(store: Store, key: str) -> dict[str, Segment]:
     return found
 
 
-def _sign_drafts(store: Store, key: str, request: Request) -> None:
+def _sign_drafts(store: Store, key: str, request: Request, chosen: Config) -> None:
     """Sign what earlier fires of the session read and could not sign, if there is a key by now.
     What is no draft is left where it is: fsck names it.
     """
     for path in pending.drafts(store, key):
+        from savepoint.capture import drafts
+
         try:
             draft = Draft.parse(read_bounded(path, 2 * limits.SNAPSHOT_BYTES) or b"")
-            paths = store.instance(draft.instance)
-            seed = keyring.authority(paths)
+            owned = drafts.owned(store.instance(chosen.instance), draft)
+            if owned is not None:
+                paths, draft = owned
+                seed = keyring.authority(paths)
+                acknowledge(paths, seed, draft, request.deadline, _GitStep(paths, request))
         except (KeyFileError, MalformedError):
             continue
-        before = index.last_of_session(paths, key)  # perhaps the draft that was signed just now
-        if before is not None:
-            draft = draft._replace(origin=before[0].origin())
-        acknowledge(paths, seed, draft, request.deadline, _GitStep(paths, request))
         durable.remove(path)
         durable.remove(store.session(key))  # it knows an older savepoint; the index knows this one
 

@@ -62,6 +62,17 @@ def build(
     return document
 
 
+def renamed(document: dict[str, Json], instance: Instance) -> dict[str, Json]:
+    """The document of a draft, as of another instance of the same store."""
+    old, new = document["instance_id"], str(instance)
+    known = document["session_state"]
+    if document["session_current"] is None and isinstance(known, dict):  # as `_state` made it
+        lineage = new if known["lineage"] == old else known["lineage"]
+        known = {**known, "identity": new, "lineage": lineage}
+    named: dict[str, Json] = {"instance_id": new, "instance_number": instance.number}
+    return {**document, **named, "session_state": known}
+
+
 def _utilization(tokens: Tokens, told: int | None) -> dict[str, Json]:
     """From the transcript where that tells it, else as the caller says."""
     if tokens.percent is not None or told is None:

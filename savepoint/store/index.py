@@ -13,6 +13,7 @@ from savepoint.core.chain import Gap
 from savepoint.core.digest import sha256
 from savepoint.core.errors import (
     DiskError,
+    KeyFileError,
     MalformedError,
     SavepointError,
     UnsupportedFormatError,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from savepoint.core.record import Record
     from savepoint.store.layout import InstancePaths
     from savepoint.store.trusted import TrustedHead
+
+
+_RETIRED = "its next number goes on; if there is none yet, `savepoint keys retire` again"
 
 
 class Tail(NamedTuple):
@@ -77,14 +81,22 @@ def _refuse_newer(line: bytes) -> None:
 
 def next_position(paths: InstancePaths, tail: Tail, trusted: TrustedHead | None) -> Position:
     """The next sequence number and link. No number is ever used twice: where the trusted head
-    knows more than the index, the chain goes on from there and the gap is named.
+    knows more than the index, the chain goes on from there and the gap is named. Raises
+    KeyFileError: a retired key signs nothing more.
     """
+    check_open(paths, tail.last)
     seq, prev = (tail.last.seq, tail.last.hash) if tail.last else (0, spelling.ZERO_DIGEST)
     if tail.damaged:
         seq, prev = _after_damage(paths)
     if trusted is not None and trusted.seq > seq:
         return Position(trusted.seq + 1, trusted.record, Gap(seq + 1, trusted.seq))
     return Position(seq + 1, prev, None)
+
+
+def check_open(paths: InstancePaths, last: Record | None) -> None:
+    """May a record follow `last`? Raises KeyFileError: a retired key signs nothing more."""
+    if last is not None and last.kind == "retire":
+        raise KeyFileError(f"{paths.slug} is retired by its record {last.seq}", hint=_RETIRED)
 
 
 def believed(

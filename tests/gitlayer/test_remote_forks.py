@@ -11,6 +11,7 @@ from savepoint.core import limits
 from savepoint.core.errors import KeyFileError, RolledBackError
 from savepoint.gitlayer.remote import accept
 from savepoint.store import config
+from savepoint.store.keys import retirement
 from tests.gitlayer.accepting import (
     accept_remote,
     adopt_remote,
@@ -35,6 +36,41 @@ def _fork(it: Pushing, tmp_path: Path, theirs: int, ours: int) -> Pushing:
     for number in range(ours):
         other.layer.saved(b"another history %d\n" % number)
     return other
+
+
+def test_a_retirement_stays_the_last_record(it: Pushing, tmp_path: Path) -> None:
+    other = _fork(it, tmp_path, 1, 1)
+    retirement.retire(other.layer.paths, NOW + 100_000)
+    accept_remote(other)
+    assert [one.kind for one in other.layer.built.records()][-3:] == ["accept", "save", "retire"]
+    finish(other)
+    check_whole(other)
+
+
+def test_nothing_is_appended_to_a_history_that_ends_with_a_retirement(
+    it: Pushing, tmp_path: Path
+) -> None:
+    other = _fork(it, tmp_path, 1, 1)
+    retirement.retire(it.layer.paths, NOW + 100_000)
+    finish(it)
+    before = other.layer.built.index_file.read_bytes()
+    with pytest.raises(KeyFileError, match="retired by its record 5"):
+        accept_remote(other)
+    assert other.layer.built.index_file.read_bytes() == before
+
+
+def test_an_emptied_remote_is_accepted_by_no_record_of_a_retired_key(it: Pushing) -> None:
+    it.saved(2)
+    retirement.retire(it.layer.paths, NOW + 100_000)
+    finish(it)
+    before = it.layer.built.index_file.read_bytes()
+    it.bare.git("update-ref", "-d", f"refs/heads/savepoints/{it.slug}")
+    with pytest.raises(RolledBackError):
+        it.push()
+    assert accept_remote(it).record is None
+    assert it.layer.built.index_file.read_bytes() == before
+    assert it.push()
+    it.check_pushed()
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [(1, 1), (3, 1), (1, 3)])

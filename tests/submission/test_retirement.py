@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,12 @@ import pytest
 
 from anchor_service import queue
 from savepoint.core import errors
-from savepoint.store import config, trusted
+from savepoint.core.verdicts import Verdict
+from savepoint.store import config, savepoints, trusted
 from savepoint.store import index as records
 from savepoint.store.keys import keyring
+from savepoint.store.session import pending
+from savepoint.store.witness.witness import verify_local
 
 if TYPE_CHECKING:
     from savepoint.store.layout import InstancePaths
@@ -121,6 +125,78 @@ def test_a_retirement_that_died_is_finished_by_the_next(
     os.unlink(old.authority)
     cli.good("fsck", "--repair")  # derives the old key from the root that gave it
     assert keyring.authority(old)
+
+
+def test_a_draft_of_a_retired_key_is_signed_by_the_next(cli: Scene) -> None:
+    """The retired key signed it, behind its last record, and kept RETIRE from the ledger."""
+    first = cli.created()
+    cli.good("sync")
+    old = cli.paths
+    os.chmod(old.authority, 0o644)
+    cli.say("while no key could sign")
+    assert cli("create").code == 12
+    os.chmod(old.authority, 0o600)
+    cli.good("keys", "retire")
+    cli.say("later")
+    made = cli.created()
+    assert (made["instance"], made["seq"]) == ("Gabriel #216", 3)
+    signed, _ = savepoints.records(current(cli)).saves
+    origin = signed.body["from"]
+    assert isinstance(origin, dict)
+    assert origin["signer"] == first["signer"]
+    written = json.loads(Path(current(cli).path, signed.snapshot_file).read_bytes())
+    assert written["instance_id"] == written["session_state"]["identity"] == "Gabriel #216"
+    assert records.is_retired(old)
+    cli.good("sync", "--wait")
+    assert queue.rows(old.store, old.slug)[-1].kind == 3
+    for slug in (old.slug, current(cli).slug):
+        told = cli.good("verify", "--all", "--instance", slug, "--json").json
+        assert told["verdict"] == "VERIFIED"
+    cli.good("fsck")
+
+
+def test_a_draft_that_was_signed_and_left_is_not_signed_again(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.created()
+    os.chmod(cli.paths.authority, 0o644)
+    cli.say("while no key could sign")
+    assert cli("create").code == 12
+    os.chmod(cli.paths.authority, 0o600)
+
+    def die(_: str) -> None:
+        raise errors.DiskError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("savepoint.store.durable.remove", die)
+        assert cli("create").code == 40
+    assert len(pending.every_draft(cli.paths.store)) == 1
+    cli.say("later")
+    assert cli.created()["seq"] == 4
+    assert pending.every_draft(cli.paths.store) == []
+
+
+def test_a_retired_instance_without_a_head_is_accepted_by_no_record(cli: Scene) -> None:
+    cli.created()
+    old = cli.paths
+    os.unlink(old.trusted)
+    cli.good("keys", "retire")
+    lines = Path(old.index_file).read_bytes()
+    cli.good("fsck", "--repair")
+    assert Path(old.index_file).read_bytes() == lines
+    assert verify_local(old).verdict is Verdict.VERIFIED
+
+
+def test_nothing_is_appended_to_a_retired_index(cli: Scene) -> None:
+    cli.created()
+    old = cli.paths
+    cli.good("keys", "retire")
+    config.load(old.store)._replace(instance=old.slug).save(old.store)  # as where it died
+    cli.say("more")
+    refused = cli("create")
+    assert (refused.code, "is retired by its record 3" in refused.err) == (12, True)
+    assert records.is_retired(old)
+    assert len(pending.every_draft(old.store)) == 1
 
 
 def test_a_key_that_is_retired_before_its_first_savepoint(cli: Scene) -> None:

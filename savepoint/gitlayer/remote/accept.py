@@ -37,7 +37,7 @@ class Accepted(NamedTuple):
     """What was done."""
 
     what: str  # for people
-    record: Record | None  # that says so; None where nothing had to be accepted
+    record: Record | None  # that says so; None where nothing had to be accepted, or none can
     problems: tuple[str, ...] = ()  # savepoints that came back without their content, and why
 
 
@@ -77,11 +77,15 @@ def _went_back(remote: Remote, tips: Tips) -> bool:
 def _forget(
     remote: Remote, paths: InstancePaths, now: int, tip_record: str | None, what: str
 ) -> Accepted:
-    """The remote has nothing new; what it lost is no longer expected of it."""
+    """The remote has nothing new; what it lost is no longer expected of it. A retired key signs no
+    record of that.
+    """
+    one = None
     with Lock(paths.store.lock, remote.repo.deadline):
-        end = End.of(paths)
-        one = end.accepting(now, tip_record)
-        end.append(one)
+        if not index.is_retired(paths):
+            end = End.of(paths)
+            one = end.accepting(now, tip_record)
+            end.append(one)
         pushed.forget(remote.repo, paths)
     return Accepted(what, one)
 
@@ -134,7 +138,9 @@ class End(NamedTuple):
 
     @classmethod
     def of(cls, paths: InstancePaths) -> End:
-        """Raises RolledBackError (records that were seen are missing), DiskError."""
+        """Raises RolledBackError (records that were seen are missing), KeyFileError (the key is
+        retired), DiskError.
+        """
         tail = index.settle(paths)
         head = index.believed(paths, tail.last, trusted.load(paths))
         position = index.next_position(paths, tail, head)

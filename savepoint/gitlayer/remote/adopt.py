@@ -63,7 +63,9 @@ class Relation(NamedTuple):
 
 
 def _follows(one: Record, last: Record) -> bool:
-    """After it, or after records that both lack."""
+    """After it, or after records that both lack; nothing comes after a `retire`."""
+    if last.kind == "retire":
+        return False
     return one.seq > last.seq + 1 or (one.seq == last.seq + 1 and one.prev == last.hash)
 
 

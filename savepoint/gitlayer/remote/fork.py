@@ -164,28 +164,31 @@ class _Signer:
     """Signs one record after the other, and knows what became of the numbers."""
 
     def __init__(self, paths: InstancePaths, last: Record, seq: int) -> None:
+        self._paths = paths
         self._seed = keyring.authority(paths)
-        self._instance = last.instance
-        self._prev = last.hash
+        self._last = last
         self._numbers: dict[tuple[Json, ...], int] = {}  # what `from` said → the new number
         self.seq = seq
 
     def sign(
         self, kind: str, timestamp: int, body: dict[str, Json], old: Record | None = None
     ) -> Record:
-        """The next record; `old`: the one that it stands for."""
+        """The next record; `old`: the one that it stands for. Raises KeyFileError: the history ends
+        with the retirement of the key.
+        """
+        index.check_open(self._paths, self._last)
         made = record.make(
             kind,
             seq=self.seq,
-            prev=self._prev,
+            prev=self._last.hash,
             timestamp=timestamp,
-            instance=self._instance,
+            instance=self._last.instance,
             seed=self._seed,
             body=body,
         )
         if old is not None and old.kind == "save":
             self._numbers[tuple(old.origin().values())] = made.seq
-        self.seq, self._prev = made.seq + 1, made.hash
+        self.seq, self._last = made.seq + 1, made
         return made
 
     def body(self, one: Record) -> dict[str, Json]:

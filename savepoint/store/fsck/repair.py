@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Repaired(NamedTuple):
-    """What was accepted, and the record that says so."""
+    """What was accepted, and the record that says so, or behind which none can."""
 
     slug: str
     record: Record
@@ -40,7 +40,8 @@ def repair(store: Store, now: int, deadline: float) -> list[Repaired]:
     """Accept what is lost in every instance of the store; nothing where nothing is.
 
     now: Unix seconds. deadline: time.monotonic() until which the store lock is waited for.
-    An index that is broken is left as it is. Raises BusyError, DiskError, KeyFileError.
+    An index that is broken is left as it is, and what a retired one lacks. Raises BusyError,
+    DiskError, KeyFileError.
     """
     with Lock(store.lock, deadline):
         every = map(store.instance, names_in(store.instances))
@@ -53,6 +54,8 @@ def _repair(paths: InstancePaths, now: int) -> list[Repaired]:
     found = Index(index.read(paths), head, examine.names(paths))
     if not found.is_unbroken:
         return []
+    if tail.last is not None and tail.last.kind == "retire":
+        return _retired(paths, now, tail.last, found, head)
     position = index.next_position(paths, tail, head)
     bodies = [_gap(gap) for gap in _lost(found, position, head)]
     if head is None or head.recreated:
@@ -67,6 +70,19 @@ def _repair(paths: InstancePaths, now: int) -> list[Repaired]:
     made = accept.append(tail, position, bodies)
     _raise_trusted(paths, head, made[-1])
     return [Repaired(paths.slug, one, _tell(paths, now, one)) for one in made]
+
+
+def _retired(
+    paths: InstancePaths, now: int, last: Record, found: Index, head: TrustedHead | None
+) -> list[Repaired]:
+    """No record follows a `retire`. A head that is missing needs none: nothing newer can have been.
+    What else is lost stays so.
+    """
+    lost = found.unaccepted_gaps() or (head is not None and (head.seq > last.seq or found.forked()))
+    if not lost and (head is None or head.recreated):
+        _raise_trusted(paths, head, last)
+        return [Repaired(paths.slug, last, _tell(paths, now, last))]
+    return []
 
 
 def _lost(found: Index, position: Position, head: TrustedHead | None) -> list[Gap]:
@@ -121,7 +137,7 @@ def _raise_trusted(paths: InstancePaths, head: TrustedHead | None, last: Record)
 
 
 def _tell(paths: InstancePaths, now: int, one: Record) -> str:
-    if one.body["reason"] == "gap":
+    if one.body.get("reason") == "gap":
         what = f"records {one.body['first']} to {one.body['last']} accepted as lost"
     else:
         what = "the trusted head accepted as it is now"
