@@ -1,4 +1,4 @@
-"""What is never captured as a file, whatever the project says (DESIGN, section 4).
+"""What is never captured as a file, whatever the project says.
 
 It stays listed with its reason. What the agent printed or read stands in the conversation, and is
 protected by encryption alone. Names are compared without regard to case: on a file system that

@@ -30,7 +30,7 @@
     │   └── FundsError           31   nobody pays: too little, or more than the owner allowed
     └── DiskError                40   no space, input/output error, read-only
 
-Exit codes: DESIGN, section 11. An unknown code means failure.
+Exit codes: README.md, "Exit codes". An unknown code means failure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an agent is told when a session starts: facts about what is saved, and how to get at it.
 
-Facts, not orders: text that commands may be taken for an injected prompt (hooks.md 1.5). And short:
+Facts, not orders: text that commands may be taken for an injected prompt. And short:
 it takes room in the context that a compaction has just made.
 """
 

@@ -28,7 +28,7 @@ ID_DIGITS = 40  # SHA-1: stated at creation, since git 3 changes the default
 BRANCHES = "refs/heads/savepoints"
 
 _SETTINGS = (
-    "core.fsync=all",  # the default syncs neither refs nor loose objects (faults.md M2, M3)
+    "core.fsync=all",  # the default syncs neither refs nor loose objects (git-config(1))
     "core.compression=0",  # what is encrypted does not shrink: deflating costs 25 ms a MB
     "core.bigFileThreshold=512k",  # larger blobs are streamed, not held in memory
     "core.hooksPath=" + os.devnull,

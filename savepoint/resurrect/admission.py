@@ -1,7 +1,7 @@
 """May a savepoint be brought back? What the witnesses say, by the step that asks it.
 
 Local (or freshly fetched) VERIFIED and none TAMPERED or ROLLED_BACK; PENDING passes and is told;
-what could not be checked passes only if the owner allows it, and that is recorded (DESIGN 9).
+what could not be checked passes only if the owner allows it, and that is recorded.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The conversation as a session of Claude Code, under a new id, where the client looks for it
-(hooks.md 2.1 and 2.5; what was measured: claude-e2e.md 6).
+(measured with the real client: tests/claude).
 
 The file is the one that was saved, byte for byte, but for what would brick it (transcript_lines)
 and links that led nowhere (conversation): so what a session came from is stored once. Its records

@@ -1,4 +1,4 @@
-"""Where everything is kept below $SAVEPOINT_HOME (DESIGN, section 3)."""
+"""Where everything is kept below $SAVEPOINT_HOME (docs/format.md)."""
 
 from __future__ import annotations
 

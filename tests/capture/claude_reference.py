@@ -1,6 +1,6 @@
 """A plain, slow reading of a Claude Code transcript, to which the fast one is compared.
 
-Written from hooks.md 2 alone, and shares no code with the adapter: json.loads of every line.
+Written from real transcripts alone, and shares no code with the adapter: json.loads of every line.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_stdin_larger_than_a_pipe_while_output_fills_another(tmp_path: Path) -> 
 
 
 def test_flood_on_stderr_neither_deadlocks_nor_is_kept(tmp_path: Path) -> None:
-    """faults.md M24: reading stdout to its end first hangs as soon as stderr is full."""
+    """Reading stdout to its end first hangs as soon as stderr is full."""
     env = shim(tmp_path / "bin", "head -c 10000000 /dev/zero >&2; echo done")
     result = gitcmd.start(["anything"], env=env).finish(soon())
     assert result.out == b"done\n"
@@ -200,7 +200,7 @@ def test_a_git_that_cannot_be_executed_is_a_result(tmp_path: Path) -> None:
 
 
 def test_environment_is_what_was_allowed(tmp_path: Path) -> None:
-    """faults.md D09, M20: set GIT_DIR or GIT_INDEX_FILE lead git to another repository."""
+    """Set GIT_DIR or GIT_INDEX_FILE lead git to another repository."""
     script = "import json, os\nprint(json.dumps(dict(os.environ)))"
     allowed = shim(tmp_path / "bin", script, sys.executable)
     hostile = {"GIT_DIR": "/x", "GIT_INDEX_FILE": "/x", "GIT_CONFIG_COUNT": "1", "LC_ALL": "de_DE"}

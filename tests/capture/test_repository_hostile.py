@@ -240,7 +240,7 @@ def test_missing_object_is_not_fetched(tmp_path: Path, canary: Path, scheme: str
 
 
 def test_such_a_promisor_is_dangerous(tmp_path: Path, canary: Path) -> None:
-    """The control of the test above: the options that DESIGN names do not stop an old git."""
+    """The control of the test above: the options that we set do not stop an old git."""
     repo = Repo.with_commit(tmp_path / "p")
     repo.write("a", "staged")
     repo.git("add", "a")

@@ -191,7 +191,7 @@ def test_reftable_or_another_store_of_refs_is_asked_of_git(tmp_path: Path) -> No
 
 
 def test_repository_of_another_user(tmp_path: Path, root: None) -> None:
-    """faults.md M20: git itself refuses it with 128; we run nothing that its owner could name."""
+    """Git itself refuses it with 128; we run nothing that its owner could name."""
     repo = Repo.with_commit(tmp_path / "p")
     repo.write("a", "changed")
     for folder, folders, files in os.walk(repo.path):
@@ -314,7 +314,7 @@ def test_pointer_to_a_repository_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_git_that_fails_and_floods(tmp_path: Path) -> None:
-    """faults.md E15: ten megabytes on stderr, text in another language, an exit code."""
+    """Ten megabytes on stderr, text in another language, an exit code."""
     repo = Repo.with_commit(tmp_path / "p")
     program = tmp_path / "bin/git"
     program.parent.mkdir()

@@ -151,7 +151,7 @@ def test_a_file_too_many(layer: Layer) -> None:
 
 
 def test_a_link(layer: Layer) -> None:
-    """faults.md M23: a clone would read through it."""
+    """A clone would read through it."""
     layer.forge({"objects/x": layer.store_blob(b"/etc/passwd")}, mode="120000")
     one_fault(layer, "no plain file")
 

@@ -19,7 +19,7 @@ ROUNDS = 6
 
 @pytest.mark.parametrize("options", ["auto_da_alloc", "noauto_da_alloc"])
 def test_a_commit_and_its_ref_survive(tmp_path: Path, options: str) -> None:
-    """faults.md M2, M3: git's defaults lose objects, core.fsync=all alone loses the ref."""
+    """Git's defaults lose objects, core.fsync=all alone loses the ref."""
     disk = Ext4(tmp_path / "image", tmp_path / "disk", options)
     with disk.mounted():
         (tmp_path / "disk").chmod(0o700)

@@ -159,7 +159,7 @@ def test_that_is_known_without_the_trusted_head(it: Pushing) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_remote_that_went_back_is_not_silently_moved_on(it: Pushing, more: int) -> None:
-    """faults.md M22: a plain push would move it forward again and hide that it went back."""
+    """A plain push would move it forward again and hide that it went back."""
     it.saved(3)
     it.push()
     older = it.layer.history()[0]
@@ -239,7 +239,7 @@ def test_what_is_fetched_to_compare_overwrites_nothing(it: Pushing) -> None:
 
 
 def test_a_link_in_the_tree_is_nothing_of_ours(it: Pushing) -> None:
-    """faults.md M23: a snapshot that is a symbolic link."""
+    """A snapshot that is a symbolic link."""
     it.saved(2)
     it.push()
     one = it.layer.built.records()[-1]

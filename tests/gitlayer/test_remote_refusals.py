@@ -149,7 +149,7 @@ def test_insteadof_that_goes_in_circles_ends(it: Pushing) -> None:
 def test_git_variables_of_the_caller_change_nothing(
     it: Pushing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """faults.md M20: set inside every git hook, they would lead into another repository."""
+    """Set inside every git hook, they would lead into another repository."""
     git("init", "--quiet", str(tmp_path / "user"))
     for name, value in {
         "GIT_DIR": str(tmp_path / "user/.git"),

@@ -83,7 +83,7 @@ def test_without_git_the_savepoint_waits(layer: Layer, tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_users_git_counts(layer: Layer, tmp_path: Path, home: Path) -> None:
-    """Config, hooks, and variables that a git hook has set (faults.md M19, M20)."""
+    """Config, hooks, and variables that a git hook has set."""
     other = tmp_path / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
     hooks = home / "hooks"
@@ -119,7 +119,7 @@ def test_nothing_of_the_users_git_counts(layer: Layer, tmp_path: Path, home: Pat
 
 
 def test_a_repository_of_another_user_is_no_question(layer: Layer, root: None) -> None:
-    """faults.md M20: git refuses one that it finds by itself; ours is named outright."""
+    """Git refuses one that it finds by itself; ours is named outright."""
     layer.saved(b"one\n")
     for path in (layer.git_dir, *layer.git_dir.rglob("*")):
         os.chown(path, 12345, 12345)

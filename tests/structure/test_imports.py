@@ -1,4 +1,4 @@
-"""Imports point one way (DESIGN, section 2), and core imports nothing that can act."""
+"""Imports point one way (CONTRIBUTING.md), and core imports nothing that can act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users reported of other tools, tried here (reports.md, "succession")."""
+"""What users reported of other tools, tried here."""
 
 from __future__ import annotations
 

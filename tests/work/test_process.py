@@ -246,7 +246,7 @@ def test_the_outbox_may_be_lost_or_torn(it: Pushing) -> None:
 
 
 def test_a_refusal_is_not_repeated_at_once(it: Pushing, tmp_path: Path) -> None:
-    """faults.md E10: no storm of retries."""
+    """No storm of retries."""
     it.bare.hook("pre-receive", f"echo x >> {tmp_path}/tries; exit 1")
     it.saved(1)
     for _ in range(3):

@@ -46,7 +46,7 @@ def tokens(scan: Fold, line: bytes | None, window: Window) -> Tokens:
     """Use of the context against the point where the client compacts.
 
     Used = input + cache read + cache creation of the last answer since the last compaction; its
-    output is not counted, nor is it by the client's own percentage (hooks.md 1.11). The budget is
+    output is not counted, nor is it by the client's own percentage. The budget is
     min(model's window, compaction window) - 33,000 (measured: claude-e2e.md 4); None where the
     caller knows no window and the model's name tells none.
     """
@@ -116,7 +116,7 @@ def read_note(line: bytes, path: str) -> ReadNote | None:
 
 
 def session_id(scan: Fold, path_stem: str) -> str | None:
-    """The stem if it is a UUID, else the first record's session (FORMATS)."""
+    """The stem if it is a UUID, else the first record's session (docs/format.md)."""
     return path_stem if _UUID.fullmatch(path_stem) else scan.session_id
 
 

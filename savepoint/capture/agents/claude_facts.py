@@ -1,6 +1,6 @@
 """What one parsed record of Claude Code says: use, todos, tasks, files, skills, backups.
 
-All take a JSON object of any content and never raise; shapes: hooks.md 2.2 and 2.4, as seen in
+All take a JSON object of any content and never raise; shapes as seen in
 clients 2.0.64 to 2.1.332. What a record says depends on its top-level `type` alone: progress
 records embed whole records of others.
 """
@@ -55,7 +55,7 @@ def is_boundary(record: Record) -> bool:
 def used_tokens(record: Record) -> int | None:
     """Input, cache read and cache creation of an answer of the session's own.
 
-    Output is not counted: the client's own percentage does not either (hooks.md 1.11).
+    Output is not counted: the client's own percentage does not either.
     """
     message = _answer(record)
     usage = _dict(message.get("usage"))

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps what belongs to a session: hooks.md 2.1. Only reads, follows no links."""
+"""Where Claude Code keeps what belongs to a session. Only reads, follows no links."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What `install` adds to Claude Code's settings, and takes out again: text in, text out.
 
-Everything else in the text keeps its bytes. Hooks are in exec form (hooks.md 1.10), which no shell
+Everything else in the text keeps its bytes. Hooks are in exec form, which no shell
 reads; the status line always is a line for a shell.
 """
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from savepoint.core.strict_json import Json
 
-# Event → seconds after which the agent gives up on us: our own deadline (DESIGN, section 10), and
-# time for the interpreter to start on a loaded machine. That of SessionEnd also raises the 1.5 s
-# that all hooks of it share.
+# Event → seconds after which the agent gives up on us: our own deadline (limits.py), and time for
+# the interpreter to start on a loaded machine. That of SessionEnd also raises the 1.5 s that all
+# hooks of it share.
 SECONDS = {
     "PreCompact": 30,
     "SessionStart": 10,

@@ -1,6 +1,6 @@
 """`savepoint statusline [--then COMMAND]`: the user's own status line, and below it what is saved.
 
-The agent runs it after each answer, with a JSON document on stdin (hooks.md 1.11), and ends it when
+The agent runs it after each answer, with a JSON document on stdin, and ends it when
 the next one comes: so little is imported, and no file is read whole that may be long. The figures
 in it are the only ones that tell the size of the context window; they are kept for the hook, which
 is called as soon as the threshold is passed.

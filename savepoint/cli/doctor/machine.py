@@ -20,7 +20,7 @@ from savepoint.store import config, registry
 if TYPE_CHECKING:
     from savepoint.store.layout import Home
 
-_GIT = (2, 36)  # DESIGN, section 6
+_GIT = (2, 36)  # has core.fsync=all
 _HOOK = "savepoint-hook"
 
 

@@ -60,7 +60,7 @@ def read(repo: Repository, slug: str, commit: str) -> Theirs:
 
 
 def _files(repo: Repository, commit: str) -> dict[str, str]:
-    """The tree. A link or a submodule in it is nothing of ours (faults.md M23)."""
+    """The tree. A link or a submodule in it is nothing of ours: a clone would read through it."""
     try:
         return tree.list_files(repo, commit)
     except tree.ForeignEntryError as failure:

@@ -2,7 +2,7 @@
 
 Only one relation lets a push go on: the remote's tip is where it was last seen, or further, and our
 branch leads on from it. A plain push would hide the others: it moves a branch that went back
-forward again, and a plain fetch lets our memory go back with it (faults.md M22).
+forward again, and a plain fetch lets our memory go back with it.
 """
 
 from __future__ import annotations
