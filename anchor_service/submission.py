@@ -35,6 +35,7 @@ from savepoint.core.ledger import Blockhash
 from savepoint.core.named import NamedTuple
 from savepoint.core.verify_chain import FINALIZED
 from savepoint.store import index, journal, trusted
+from savepoint.store.config import EMBEDDED
 from savepoint.store.locks import Lock
 
 if TYPE_CHECKING:
@@ -261,7 +262,9 @@ def _verified(desk: Desk, paths: InstancePaths, row: Submission, slot: int) -> S
     with Lock(paths.store.lock, deadline):
         head = trusted.load(paths)
         if head is not None:
-            head.with_entry(row.genesis, row.entry_seq, row.entry).save(paths)
+            is_embedded = desk.ledger.name == EMBEDDED
+            head = head.with_entry(row.genesis, row.entry_seq, row.entry, is_embedded=is_embedded)
+            head.save(paths)
     done = desk.put(
         row, queue.VERIFIED, slot=max(slot, row.slot), spent=row.spent + row.planned, planned=0
     )

@@ -55,11 +55,14 @@ class TrustedHead(NamedTuple):
                 return seq
         return 0
 
-    def with_entry(self, genesis: str, seq: int, entry_hash: str) -> TrustedHead:
+    def with_entry(
+        self, genesis: str, seq: int, entry_hash: str, *, is_embedded: bool
+    ) -> TrustedHead:
         """With a finalized entry of the cluster of that genesis hash (base58), if it is newer. A
-        ledger was asked, so a head that was made anew counts again.
+        head that was made anew counts again, as a ledger was asked; not so the embedded one: its
+        file lies in the store, and is put back with it.
         """
-        known = self._replace(recreated=False)
+        known = self if is_embedded else self._replace(recreated=False)
         if seq <= self.entry_seen(genesis):
             return known
         return known._replace(ledgers={**self.ledgers, genesis: {"seq": seq, "entry": entry_hash}})

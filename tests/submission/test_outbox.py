@@ -15,14 +15,16 @@ from anchor_service import queue, witness
 from anchor_service.queue import Queue
 from savepoint.core import limits
 from savepoint.core.errors import BusyError, DiskError, FundsError
-from savepoint.store import durable, outbox_file
+from savepoint.core.verdicts import Verdict
+from savepoint.store import durable, outbox_file, trusted
+from savepoint.store.witness.witness import verify_local
 from savepoint.work.jobs import Job
 from savepoint.work.outbox import Outbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint.store.layout import Store
+    from savepoint.store.layout import InstancePaths, Store
     from tests.cli.scene import Scene
     from tests.submission.scene import Anchoring
 
@@ -202,3 +204,34 @@ def test_each_question_fails_in_our_words(it: Anchoring) -> None:
             rows.spent_since(0)
         with pytest.raises(DiskError):
             rows.rows(it.paths.slug)
+
+
+def _without_head(paths: InstancePaths) -> None:
+    head = trusted.load(paths)
+    assert head is not None
+    head._replace(recreated=True).save(paths)
+
+
+def test_the_embedded_ledger_vouches_for_no_head_that_was_made_anew(cli: Scene) -> None:
+    """It was put back with the store: a store that was rolled back, without its head, was green."""
+    cli.created()
+    _without_head(cli.paths)
+    for _ in range(2):
+        cli.good("sync", "--wait")
+        head = trusted.load(cli.paths)
+        assert head is not None
+        assert (head.recreated, len(head.ledgers)) == (True, 1)
+        assert verify_local(cli.paths).verdict is Verdict.UNVERIFIABLE
+        cli.say("more")
+        cli.created()
+    cli.good("fsck", "--repair")
+    assert verify_local(cli.paths).verdict is Verdict.VERIFIED
+
+
+def test_another_ledger_vouches_for_a_head_that_was_made_anew(it: Anchoring) -> None:
+    _without_head(it.paths)
+    it.finish()
+    assert it.row().state == queue.VERIFIED
+    head = trusted.load(it.paths)
+    assert head is not None
+    assert not head.recreated
