@@ -14,7 +14,7 @@ from savepoint.core import accounts, limits, spelling, verify_chain
 from savepoint.core.errors import MalformedError, SavepointError
 from savepoint.core.history import History
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, Witness, chain_members, tampered
+from savepoint.core.verdicts import Finding, Witness, chain_members, completed, tampered
 from savepoint.core.verify_chain import Answer, Commits, Seen, Who
 from savepoint.gitlayer import history
 from savepoint.store import savepoints, trusted
@@ -83,7 +83,8 @@ def skipped(report: Report, ledger: str, reason: str, hint: str = "") -> Report:
 
 def waiting(report: Report, ledger: str, reason: str) -> Report:
     """Nothing is anchored yet."""
-    return _all(report, ledger, [verify_chain.pending("VERIFY-18", reason)])
+    told = [verify_chain.pending(rule, reason) for rule in verify_chain.CHAIN_RULES]
+    return _all(report, ledger, told)
 
 
 def last_contact(paths: InstancePaths, ledger: str) -> str:
@@ -198,7 +199,6 @@ def _witness(one: Record | None, found: Looked, records: History) -> Witness:
     read, vouched = found.anchor.account, found.vouched
     if read is not None and vouched is not None and one is not None:
         findings += verify_chain.savepoint(one, read, vouched, records, found.commits)
-    findings.sort(key=lambda finding: verify_chain.CHAIN_RULES.index(finding.rule))
     covers = one is not None and vouched is not None and one.hash in vouched.behind
     last = vouched.record if vouched is not None and covers else None
     members = chain_members(found.answer.ledger) | {
@@ -210,11 +210,12 @@ def _witness(one: Record | None, found: Looked, records: History) -> Witness:
     state, authority = found.answer.account, found.anchor.upgrade_authority
     members["account_data"] = None if state is None else state.data.hex()
     members["upgrade_authority"] = None if authority is None else spelling.base58(authority)
-    return Witness(tuple(findings), members=members)
+    return Witness(completed(findings, verify_chain.CHAIN_RULES), members=members)
 
 
 def _all(report: Report, ledger: str, findings: list[Finding]) -> Report:
-    return _put(report, Witness(tuple(findings), members=chain_members(ledger)))
+    told = completed(findings, verify_chain.CHAIN_RULES)
+    return _put(report, Witness(told, members=chain_members(ledger)))
 
 
 def _put(report: Report, chain: Witness) -> Report:

@@ -9,7 +9,7 @@ from savepoint.core.errors import MalformedError
 from savepoint.core.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from savepoint.core.strict_json import Json
 
@@ -103,6 +103,25 @@ def absent(rule: str, where: str, lack: Lack) -> Finding:
     """The finding of a rule whose file has no bytes to check."""
     detail = f"{where} {lack.reason}"
     return unchecked(rule, detail) if lack.unreadable else tampered(rule, detail)
+
+
+def completed(findings: Iterable[Finding], rules: Sequence[str]) -> tuple[Finding, ...]:
+    """With a word on each rule that a witness must have, in their order: one that says nothing was
+    not looked at. What stopped an earlier rule is why; it stays PENDING, or behind a border.
+    """
+    found = list(findings)
+    for number, rule in enumerate(rules):
+        if any(one.rule == rule for one in found):
+            continue
+        before = [one for one in found if one.rule in rules[:number] and one.result != "pass"]
+        why = min(before, key=lambda one: _ORDER.index(one.verdict), default=None)
+        if why is None:
+            found.append(unchecked(rule, f"{rule} was not looked at"))
+        elif why.result == "skipped":
+            found.append(why._replace(rule=rule))
+        else:
+            found.append(unchecked(rule, f"not looked at: {why.rule} does not hold"))
+    return tuple(sorted(found, key=lambda one: rules.index(one.rule)))
 
 
 class Witness(NamedTuple):

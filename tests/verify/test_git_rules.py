@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from savepoint import gitcmd
 from savepoint.core.packs import compress
 from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Verdict
+from savepoint.core.verify_git import GIT_RULES, REMOTE_RULES
 from savepoint.gitlayer import tree
 from savepoint.gitlayer.commits import by_hand
 from savepoint.gitlayer.repository import Repository
 from savepoint.gitlayer.witness import witness
 from savepoint.gitlayer.witness.witness import Look
+from savepoint.store import config
 from savepoint.store.witness.witness import verify_local
 from tests.gitlayer.layer import SECONDS, Layer
 from tests.gitlayer.remotes import Pushing
+from tests.gitlayer.test_commit import append
 from tests.verify import builder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint.core.record import Record
 
 ALL = Look(whole=True)
 TAMPERED, BACK = Verdict.TAMPERED, Verdict.ROLLED_BACK
@@ -43,10 +52,22 @@ def it(tmp_path: Path) -> Pushing:
     return it
 
 
-def _report(layer: Layer, look: Look = ALL, **env: str) -> Report:
+def _report(
+    layer: Layer, look: Look = ALL, asked: frozenset[int] | None = None, **env: str
+) -> Report:
+    """asked: sequences, None for all. Every rule says something of every savepoint."""
     store = layer.paths.store
     repo = Repository.of(store, {**os.environ, **env}, time.monotonic() + SECONDS)
-    return witness.verify(repo, layer.paths, verify_local(layer.paths), look)
+
+    def select(saves: list[Record]) -> list[Record]:
+        return [one for one in saves if asked is None or one.seq in asked]
+
+    report = witness.verify(repo, layer.paths, verify_local(layer.paths, select), look)
+    rules = {*GIT_RULES[: 5 if look.whole else 4]}
+    rules |= {*REMOTE_RULES} if config.load(store).remote else set()
+    for one in report.savepoints:
+        assert rules <= {finding.rule for finding in one.witnesses["git"].findings}
+    return report
 
 
 def _git(report: Report, seq: int) -> dict[str, Finding]:
@@ -114,6 +135,46 @@ def test_verify_10_doubled_and_merged_commits(layer: Layer) -> None:
     other = layer.git("commit-tree", f"{tip}^{{tree}}", "-m", "x").decode().strip()
     layer.forge({}, parent=f"{layer.history()[1]} {other}")
     assert "does not follow" in _only(_report(layer), 4, "VERIFY-10").detail
+
+
+def _double_the_second(layer: Layer) -> None:
+    """The commit of record 3 stands twice, that of record 4 on top of it."""
+    tip, (first, second, _) = layer.tip(), layer.history()
+    layer.git("update-ref", layer.ref, second)
+    doubled = layer.forge({}, parent=second)
+    layer.git("update-ref", layer.ref, tip)
+    assert first != layer.forge({}, parent=doubled)
+
+
+def _double_the_last(layer: Layer) -> None:
+    layer.forge({}, parent=layer.tip())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "at"), [(_double_the_second, 3), (_double_the_last, 4)], ids=["below", "tip"]
+)
+@pytest.mark.parametrize("asked", [2, 3, 4, None])
+def test_verify_10_counts_for_every_savepoint_at_or_after_it(
+    layer: Layer, spoil: Callable[[Layer], None], at: int, asked: int | None
+) -> None:
+    """`verify latest` said VERIFIED over a doubled commit below it, and had no VERIFY-10 at all."""
+    spoil(layer)
+    report = _report(layer, Look(), None if asked is None else frozenset({asked}))
+    assert report.exit_code == 20  # also where it lies above all that was asked for, as of an index
+    for seq, verdict in _verdicts(report).items():
+        assert verdict is (TAMPERED if seq >= at else Verdict.VERIFIED)
+        assert _git(report, seq)["VERIFY-10"].result == ("fail" if seq >= at else "pass")
+
+
+def test_verify_10_counts_where_no_savepoint_comes_after_it(layer: Layer) -> None:
+    """The commit of a retirement stands behind every savepoint."""
+    append(layer, "retire")
+    layer.commit()
+    assert _report(layer).exit_code == 0
+    _double_the_last(layer)
+    report = _report(layer)
+    assert (report.exit_code, report.git.verdict) == (20, TAMPERED)
+    assert set(_verdicts(report).values()) == {Verdict.VERIFIED}
 
 
 def test_verify_10_a_commit_of_nobody(layer: Layer) -> None:

@@ -96,3 +96,19 @@ def test_json_has_the_members_that_others_build_on() -> None:
         },
         "repository": {"verdict": "OFF", "findings": [], "reason": "not asked"},
     }
+
+
+def test_a_rule_that_says_nothing_was_not_looked_at() -> None:
+    """One that was left out counted as one that holds."""
+    rules = ("VERIFY-1", "VERIFY-2", "VERIFY-3")
+    (_, second, third) = verdicts.completed([PASS], rules)
+    assert {second.verdict, third.verdict} == {Verdict.UNVERIFIABLE}
+    assert "was not looked at" in second.detail
+    broken = tampered("VERIFY-2", "changed")
+    assert verdicts.completed([broken, PASS], rules)[1:] == (
+        broken,
+        unchecked("VERIFY-3", "not looked at: VERIFY-2 does not hold"),
+    )
+    for skipped in (NEWER, verdicts.behind("VERIFY-1", "behind the border")):
+        found = verdicts.completed([skipped], rules)
+        assert [one._replace(rule="VERIFY-1") for one in found] == [skipped] * 3

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import verify_git
 from savepoint.core.errors import KeyFileError, RolledBackError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.verdicts import Finding, Witness, tampered, unchecked
+from savepoint.core.verdicts import Finding, Witness, completed, tampered, unchecked
 from savepoint.gitlayer import history
 from savepoint.gitlayer.remote import clone, remote_url, tip
 from savepoint.gitlayer.remote.remote import Remote
@@ -57,20 +57,41 @@ def verify(repo: Repository, paths: InstancePaths, report: Report, look: Look) -
         for one in savepoints.records(paths).saves
         if (one.seq, str(one.body["snapshot_hash"])) in asked
     ]
-    common, single = list[Finding](), dict[int, list[Finding]]()
-    commits = dict[int, str]()
-    if _exists(repo):
-        common, single, commits = _here(repo, paths, records, look)
-        if where is not None:
-            further, more = _there(where, paths, records, commits, look)
-            common += further
-            for seq, found in more.items():
-                single.setdefault(seq, []).extend(found)
+    if not _exists(repo):
+        found = _nothing_here(paths, records, shown)
     else:
-        common, single = _nothing_here(paths, records, shown)
-    savepoints_ = [_with_git(one, common, single, commits, shown) for one in report.savepoints]
-    whole = Witness(tuple(common)) if common else Witness((), off="nothing was committed yet")
+        found = _here(repo, paths, records, look)
+        if where is not None:
+            found = _there(where, paths, records, found, look)
+    rules = _rules(look, has_remote=where is not None)
+    savepoints_ = [_with_git(one, found, rules, shown) for one in report.savepoints]
+    told = (*found.common, *found.branch)
+    whole = Witness(told) if told else Witness((), off="nothing was committed yet")
     return _freshened(report._replace(savepoints=tuple(savepoints_), git=whole))
+
+
+class _Found(NamedTuple):
+    """What git says."""
+
+    common: list[Finding]  # counts for every savepoint
+    branch: list[Finding]  # of the whole branch, whichever savepoints it counts for
+    single: dict[int, list[Finding]]  # sequence → what counts for that savepoint
+    commits: dict[int, str]  # sequence → commit
+
+    def with_common(self, more: list[Finding]) -> _Found:
+        """And these."""
+        return self._replace(common=[*self.common, *more])
+
+    def with_single(self, more: dict[int, list[Finding]]) -> _Found:
+        """And these."""
+        both = {seq: [*told, *more.get(seq, [])] for seq, told in self.single.items()}
+        return self._replace(single=both)
+
+
+def _rules(look: Look, *, has_remote: bool) -> tuple[str, ...]:
+    """Those that must say something of each savepoint."""
+    own = verify_git.GIT_RULES[: 5 if look.whole else 4]
+    return (*own, *(verify_git.REMOTE_RULES if has_remote else ()))
 
 
 def identities_of(store: Store) -> list[Identity]:
@@ -91,32 +112,26 @@ def _exists(repo: Repository) -> bool:
 
 
 def _with_git(
-    one: CheckedSavepoint,
-    common: list[Finding],
-    single: dict[int, list[Finding]],
-    commits: dict[int, str],
-    shown: str | None,
+    one: CheckedSavepoint, found: _Found, rules: tuple[str, ...], shown: str | None
 ) -> CheckedSavepoint:
-    own = single.get(one.seq, [])
+    own = found.single.get(one.seq, [])
     if not own:  # its record cannot be read, or is doubled: the local witness says so
         own = [unchecked("VERIFY-9", f"record {one.seq} is not read, so its commit is not known")]
-    rules = verify_git.GIT_RULES
-    found = sorted([*own, *common], key=lambda finding: rules.index(finding.rule))
-    members = {"commit": commits.get(one.seq), "remote": shown}
-    git = Witness(tuple(found), members=dict(members))
+    told = (*own, *found.common)
+    beside = [rule for rule in verify_git.GIT_RULES if rule in {*rules, *(f.rule for f in told)}]
+    members = {"commit": found.commits.get(one.seq), "remote": shown}
+    git = Witness(completed(told, beside), members=dict(members))
     return one._replace(witnesses={**one.witnesses, "git": git})
 
 
-def _nothing_here(
-    paths: InstancePaths, records: list[Record], shown: str | None
-) -> tuple[list[Finding], dict[int, list[Finding]]]:
+def _nothing_here(paths: InstancePaths, records: list[Record], shown: str | None) -> _Found:
     """There is no repository: nothing was committed yet, or it is gone."""
     head = _head_tip(paths)
     if head is None:
-        return [], {one.seq: [verify_git.uncommitted(one, 0)] for one in records}
+        return _Found([], [], {one.seq: [verify_git.uncommitted(one, 0)] for one in records}, {})
     lost = tampered("VERIFY-9", f"repo.git is missing; {shown or 'a remote'} had {head} from it")
     lost = lost._replace(hint="run `savepoint fsck --repair`")
-    return [lost], {one.seq: [lost] for one in records}
+    return _Found([lost], [], {one.seq: [lost] for one in records}, {})
 
 
 def _head_tip(paths: InstancePaths) -> str | None:
@@ -127,27 +142,29 @@ def _head_tip(paths: InstancePaths) -> str | None:
 # our repository
 
 
-def _here(
-    repo: Repository, paths: InstancePaths, records: list[Record], look: Look
-) -> tuple[list[Finding], dict[int, list[Finding]], dict[int, str]]:
-    """Findings that count for all savepoints, those of each, and their commits."""
+def _here(repo: Repository, paths: InstancePaths, records: list[Record], look: Look) -> _Found:
     common = check.own_check(repo) if look.whole else []
     found = check.branch(repo, paths)
-    numbers = {one.seq for one in savepoints.records(paths).all}
-    mine = {one.seq for one in records}
-    apart = [one for one in found.faults if one.seq in numbers]
-    common += [one.finding for one in found.faults if one.seq not in numbers]
-    single: dict[int, list[Finding]] = {seq: [] for seq in mine}
-    for one in apart:
-        if one.seq in mine:
+    known = {one.seq: one.kind for one in savepoints.records(paths).all}
+    placed = [one for one in found.faults if one.finding.rule == "VERIFY-10"]
+    common += [one.finding for one in placed if one.seq not in known]
+    placed = [one for one in placed if one.seq in known]
+    single = {one.seq: [f.finding for f in placed if f.seq <= one.seq] for one in records}
+    branch = [one.finding for one in placed]
+    if not any(one.rule == "VERIFY-10" for one in common):
+        held = check.in_order(paths.slug, found.steps)
+        branch = branch or [held]
+        single = {seq: told or [held] for seq, told in single.items()}
+    for one in found.faults:
+        if one.finding.rule == "VERIFY-9" and one.seq in single:
             single[one.seq].append(one.finding)
-    if not any(one.rule == "VERIFY-10" for one in (*common, *(f.finding for f in apart))):
-        common.append(check.in_order(paths.slug, found.steps))
+        elif one.finding.rule == "VERIFY-9" and known.get(one.seq) != "save":
+            branch += [] if one.finding.behind else [one.finding]
     commits = _each(repo, paths, records, found.steps, single)
     if not found.steps and any(one.result != "pass" for one in common):
-        for seq in mine:  # nobody could look
+        for seq in single:  # nobody could look
             single[seq] = [unchecked("VERIFY-9", f"the branch of {paths.slug} cannot be read")]
-    return common, single, commits
+    return _Found(common, branch, single, commits)
 
 
 def _each(
@@ -165,7 +182,7 @@ def _each(
     for step, found in check.each(checker, wanted):
         single[step.said.seq] += found
     for one in records:
-        if one.hash not in by_record and not single[one.seq]:
+        if one.hash not in by_record and not any(f.rule == "VERIFY-9" for f in single[one.seq]):
             single[one.seq].append(verify_git.uncommitted(one, reach))
     return {step.said.seq: step.commit for step in wanted}
 
@@ -174,31 +191,28 @@ def _each(
 
 
 def _there(
-    remote: Remote,
-    paths: InstancePaths,
-    records: list[Record],
-    commits: dict[int, str],
-    look: Look,
-) -> tuple[list[Finding], dict[int, list[Finding]]]:
-    """Rules 14 to 16, and those of a fresh clone."""
+    remote: Remote, paths: InstancePaths, records: list[Record], here: _Found, look: Look
+) -> _Found:
+    """`here`, with rules 14 to 16, and those of a fresh clone."""
     if look.offline:
         reason = f"{remote.url.shown} was not asked: {_last_contact(remote, paths)}"
-        return verify_git.not_asked(reason, _ONLINE), {}
+        return here.with_common(verify_git.not_asked(reason, _ONLINE))
     try:
         tips = tip.look(remote, paths)
         tip.bring(remote, paths, tips)
     except SavepointError as failure:
         if isinstance(failure, RolledBackError):  # what it sends is unsound
-            return [failed("VERIFY-16", failure)], {}
-        return verify_git.not_asked(failure.message, failure.hint), {}
-    common = [
-        verify_git.kept(_raised(tip.check_seen, remote, paths, tips), remote.url.shown),
-        verify_git.own_history(_raised(tip.check_ours, remote, paths, tips), remote.url.shown),
-    ]
-    single = _pushed(remote, paths, records, commits, tips)
+            return here.with_common([failed("VERIFY-16", failure)])
+        return here.with_common(verify_git.not_asked(failure.message, failure.hint))
+    found = here.with_common(
+        [
+            verify_git.kept(_raised(tip.check_seen, remote, paths, tips), remote.url.shown),
+            verify_git.own_history(_raised(tip.check_ours, remote, paths, tips), remote.url.shown),
+        ]
+    ).with_single(_pushed(remote, paths, records, here.commits, tips))
     if look.deep and tips.remote is not None:
-        _deep(remote, paths, records, tips.remote, common, single)
-    return common, single
+        return _deep(remote, paths, records, tips.remote, found)
+    return found
 
 
 def _raised(
@@ -233,23 +247,18 @@ def _pushed(
 
 
 def _deep(
-    remote: Remote,
-    paths: InstancePaths,
-    records: list[Record],
-    at: str,
-    common: list[Finding],
-    single: dict[int, list[Finding]],
-) -> None:
+    remote: Remote, paths: InstancePaths, records: list[Record], at: str, here: _Found
+) -> _Found:
     """The same rules, and git's own check, from what the remote gives to whoever has nothing."""
     try:
         with clone.fresh(remote, paths, at) as repo:
-            found, each, _ = _here(repo, paths, records, Look(whole=True))
+            found = _here(repo, paths, records, Look(whole=True))
     except SavepointError as failure:
-        common.append(failed("VERIFY-13", failure))
-        return
-    common += [_of_clone(one) for one in found]
-    for seq, findings in each.items():
-        single[seq] += [_of_clone(one) for one in findings]
+        return here.with_common([failed("VERIFY-13", failure)])
+    branch = [*here.branch, *map(_of_clone, found.branch)]
+    single = {seq: [*map(_of_clone, told)] for seq, told in found.single.items()}
+    common = [*map(_of_clone, found.common)]
+    return here._replace(branch=branch).with_common(common).with_single(single)
 
 
 def _of_clone(one: Finding) -> Finding:
