@@ -59,7 +59,9 @@ def create(
             terminal.document(shaped(Created, created(saved, git, chain)))
         else:
             print_layers(saved, git, chain)
-    finish_pending(asked)
+            named = place.numbered(saved.paths, saved.record.seq, at.paths.slug)
+            terminal.say(f"This is {named}")
+    finish_pending(asked, at)
     if git.status not in FINE:
         raise typer.Exit(_FAILED)
 
@@ -104,7 +106,7 @@ def told(saved: Saved, at: place.Place) -> Iterator[None]:
         raise DiskError(message, hint=hint) from failure
 
 
-def finish_pending(asked: Request) -> None:
+def finish_pending(asked: Request, at: place.Place) -> None:
     """Finish what earlier fires left. A failure is told; it is not this savepoint's."""
     from savepoint import save
 
@@ -115,7 +117,8 @@ def finish_pending(asked: Request) -> None:
         return
     for one in finished:
         follow.behind(one, asked)
-        terminal.note(f"savepoint {one.record.seq} finishes what an earlier fire left pending")
+        named = place.numbered(one.paths, one.record.seq, at.paths.slug)
+        terminal.note(f"{named} finishes what an earlier fire left pending")
 
 
 def layer_3(saved: Saved, at: place.Place) -> Layer3:

@@ -76,6 +76,13 @@ def title(paths: InstancePaths) -> str:
     return f"{savepoints.name_of(paths) or paths.slug} (key {paths.slug[-8:]})"
 
 
+def numbered(paths: InstancePaths, seq: int, current: str) -> str:
+    """A savepoint as people are told of it. current: slug of the current instance; a number of
+    another goes with that, since the current one has the same number for something else.
+    """
+    return f"savepoint {seq}" if paths.slug == current else f"savepoint {seq} of {title(paths)}"
+
+
 def home() -> Home:
     """The folder of all stores."""
     return Home(surroundings.home(os.environ))

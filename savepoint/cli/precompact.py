@@ -73,7 +73,7 @@ def precompact(
     chain = create.layer_3(saved, at)
     with create.told(saved, at):
         create.print_layers(saved, git, chain)
-    create.finish_pending(asked)
+    create.finish_pending(asked, at)
     is_done = git.status in create.DONE and chain.status in layer3.DONE
     if saved.warnings or not is_done:
         raise typer.Exit(_PARTLY)

@@ -39,6 +39,7 @@ class Swept(NamedTuple):
     session: Session
     seq: int | None  # None: nothing new
     error: str
+    named: str = ""  # the savepoint, for people
 
 
 def sweep(
@@ -96,7 +97,8 @@ def save(session: Session) -> Swept:
     """Save it, if anything of it is new. Raises NoStoreError."""
     from savepoint.save import save_consciousness_state
 
-    asked = place.request(_place_of(session.project), "sweep")
+    at = _place_of(session.project)
+    asked = place.request(at, "sweep")
     try:
         saved = save_consciousness_state(
             asked._replace(session_id=session.id, transcript=session.path)
@@ -105,7 +107,10 @@ def save(session: Session) -> Swept:
             follow.behind(saved, asked)
     except SavepointError as failure:
         return Swept(session, None, failure.message)
-    return Swept(session, saved.record.seq if saved else None, "")
+    if saved is None:
+        return Swept(session, None, "")
+    seq = saved.record.seq
+    return Swept(session, seq, "", place.numbered(saved.paths, seq, at.paths.slug))
 
 
 def _place_of(where: str) -> place.Place:
@@ -138,7 +143,7 @@ def _document(done: list[Swept], homeless: dict[str, int]) -> dict[str, Json]:
 def _print(done: list[Swept], homeless: dict[str, int]) -> None:
     for one in done:
         if one.seq is not None:
-            terminal.say(f"savepoint {one.seq}: session {one.session.id} of {one.session.project}")
+            terminal.say(f"{one.named}: session {one.session.id} of {one.session.project}")
     saved = sum(one.seq is not None for one in done)
     unchanged = sum(one.seq is None and not one.error for one in done)
     terminal.say(f"{terminal.counted(saved, 'session')} saved, {unchanged} had nothing new")

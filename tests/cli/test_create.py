@@ -57,11 +57,12 @@ def test_there_is_always_a_savepoint(cli: Scene) -> None:
 
 def test_a_person_reads_the_three_layers(cli: Scene) -> None:
     ran = cli.good("create")
-    one, hashed, size, held, where, two, commit, three = ran.text.splitlines()
+    one, hashed, size, held, where, two, commit, three, number = ran.text.splitlines()
     assert one == "✓ Layer 1: Local savepoint created"
     file = Path(where.removeprefix("  Location: "))
     assert size == f"  Size: {file.stat().st_size} bytes"
     assert held == f"  Conversation: {cli.transcript.stat().st_size} bytes"
+    assert number == "This is savepoint 2"  # what every other command takes
     assert hashed.startswith("  Hash: sha256:")
     assert two == "✓ Layer 2: COMMITTED_LOCALLY"
     assert commit.startswith("  Commit: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,24 @@ def test_a_session_is_named_as_list_shows_it(born: Scene) -> None:
     assert (several.code, f"{other}, {SESSION}" in several.err) == (1, True)
     assert brought(born, "--session", SESSION[:12]) == ("Gabriel #215", 3)
     assert born("resurrect", "--session", SESSION[:7]).code == 1
+
+
+def test_status_of_a_newborn_names_what_the_others_have(born: Scene) -> None:
+    """It said "savepoints  0", and no word of those that were resurrected a moment ago."""
+    assert "in this store are also 2 of Gabriel #215 (--instance" in born.good("status").err
+    assert "also" not in born.good("status", "--instance", "Gabriel #216").err
+
+
+def test_a_number_of_another_instance_is_told_with_it(cli: Scene) -> None:
+    """`sweep` said "savepoint 3" of five sessions, each of another instance."""
+    cli.created()
+    cli.good("resurrect")
+    own, fresh = cli.say("more"), cli.say("new", session="99999999-2222-4333-8444-555555555555")
+    told = cli.good("sweep").text
+    (line,) = [one for one in told.splitlines() if own.stem in one]
+    assert line.startswith("savepoint 3 of Gabriel #215 (key ")
+    (line,) = [one for one in told.splitlines() if fresh.stem in one]
+    assert re.match(r"savepoint \d+: session ", line)
 
 
 def test_list_of_a_successor_names_what_the_others_have(born: Scene) -> None:

@@ -131,6 +131,7 @@ def create(
     terminal.say(f"  {os.path.join(made.folder, creating.PAGE)}")
     terminal.say(f"  open: {', '.join(made.receipt.items) or 'nothing'}")
     terminal.say("No thread was started: that is the owner's to say.")
+    terminal.say("The session that goes on takes it over with `savepoint handoff accept`.")
 
 
 def accept(
@@ -260,7 +261,8 @@ def _verified(
     verdicts = {name: str(found.verdict) for name, found in checked.witnesses.items()}
     pending = [name for name, verdict in verdicts.items() if verdict == "PENDING"]
     if pending:
-        terminal.note(f"savepoint {one.seq}: {', '.join(pending)} PENDING")
+        named = place.numbered(paths, one.seq, at.paths.slug)
+        terminal.note(f"{named}: {', '.join(pending)} PENDING")
     return Stood(paths, Standing(one, verdicts, admission.unverified), pending)
 
 

@@ -65,7 +65,8 @@ def _cover(at: place.Place) -> Covering | None:
     except TranscriptError as failure:
         terminal.note(f"no savepoint covers what was before: {failure.message}")
         return None
-    terminal.note(f"savepoint {saved.record.seq} covers what was before")
+    named = place.numbered(saved.paths, saved.record.seq, at.paths.slug)
+    terminal.note(f"{named} covers what was before")
     return Covering.of(saved.paths, saved.record)
 
 

@@ -62,6 +62,9 @@ def status(
     else:
         _print(at, value, saves, now)
     place.note_lost(at)
+    others = "" if saves or instance else savepoints.told(savepoints.others(at.paths))
+    if others:
+        terminal.note(f"in this store are also {others}")
     place.note_absent(at)
 
 
