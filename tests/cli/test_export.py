@@ -46,7 +46,7 @@ _FIELDS: dict[str, set[str]] = {
 
 def exported(cli: Scene, *arguments: str) -> tuple[bytes, Any]:
     target = cli.project / "out.json"
-    cli.good("export", "latest", "-o", str(target), *arguments)
+    cli.good("export", "-o", str(target), *arguments)  # of the latest, as `show`
     data = target.read_bytes()
     return data, json.loads(data)
 

@@ -54,11 +54,11 @@ _NAME_IT = "verify it there, or name the ledger that it is of with --ledger"
 
 @app.command("export")
 def export(
-    selector: options.Selector,
+    selector: options.Selector = "latest",
+    *,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
     ],
-    *,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that is there and differs.")
     ] = False,

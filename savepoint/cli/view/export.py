@@ -19,7 +19,8 @@ _BLOCK = 1 << 20  # bytes read at once
 
 
 def export(
-    selector: options.Selector,
+    selector: options.Selector = "latest",
+    *,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
     ],
