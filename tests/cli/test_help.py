@@ -102,7 +102,10 @@ def _inner(names: tuple[str, ...], group: Any) -> Iterator[tuple[tuple[str, ...]
             yield inner, one
 
 
-@pytest.mark.parametrize("group", [(), *((name,) for name in sorted(GROUPS))])
+_NESTED = [("handoff", one) for one in ("offer", "item", "hold", "action")]
+
+
+@pytest.mark.parametrize("group", [(), *((name,) for name in sorted(GROUPS)), *_NESTED])
 def test_short_help_is_whole(bare: Scene, group: tuple[str, ...]) -> None:
     assert "..." not in bare.good(*group, "--help").text.replace("[ARGS]...", "")
 

@@ -163,7 +163,10 @@ def close_offer(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Close an offer that was met or is no longer wanted, with what shows it."""
+    """Close an offer, with what shows that it is over.
+
+    It was met, or is no longer wanted.
+    """
     _close("offer", item, evidence, project, as_json=as_json)
 
 
@@ -174,7 +177,10 @@ def close_item(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Close work that is done, or a binding that is no more, with what shows it."""
+    """Close what is over, with what shows it.
+
+    Work that is done, or a binding that is no more.
+    """
     _close("item", item, evidence, project, as_json=as_json)
 
 
@@ -252,7 +258,10 @@ def begin_action(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Something outside is under way: a deployment, a message that is answered, a process."""
+    """Say that something outside is under way.
+
+    A deployment, a message that is being answered, a process.
+    """
     place.short(text)
     registered: Json = None
     if process is not None:
