@@ -6,78 +6,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import subprocess
-import sys
-import tempfile
-import threading
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from savepoint.core import record
-from savepoint.resurrect.apply import Apply
 from savepoint.store import config, registry, savepoints
 from savepoint.store.keys import keyring
-from tests.cli.scene import COMMAND, without_privileges
 from tests.fault.scene import remove
 from tests.resurrect import forge
-from tests.resurrect.talk import Talk
+from tests.resurrect.refusing import EVIL, everything, loaded, paths_of, refused, saved, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint.store.layout import InstancePaths
-    from tests.cli.scene import Ran, Scene
+    from tests.cli.scene import Scene
 
-
-@pytest.fixture
-def saved(cli: Scene) -> Scene:
-    """Two savepoints of a session with a loaded file."""
-    (cli.project / "a.py").write_text("one\n")
-    cli.transcript.unlink()
-    cli.write(Talk().say(1, "T").data)
-    cli.read_file("a.py")
-    cli.created()
-    cli.say("more")
-    cli.created()
-    return cli
-
-
-EVIL = os.path.join(tempfile.gettempdir(), "evil")  # where a name leads that is followed
-
-
-def paths_of(scene: Scene) -> InstancePaths:
-    store = registry.find(scene.home, str(scene.project))
-    return savepoints.instance_named(store, "Gabriel #215")
-
-
-def snapshot_of(paths: InstancePaths) -> Path:
-    return Path(paths.path, savepoints.records(paths).saves[-1].snapshot_file)
-
-
-def everything(scene: Scene) -> dict[str, str]:
-    """Path → SHA-256 of all that a resurrection could touch, but locks and git's own."""
-    tops = [scene.home.path, os.environ["CLAUDE_CONFIG_DIR"], str(scene.project)]
-    files = [path for top in tops for path in Path(top).rglob("*") if path.is_file()]
-    return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-        if not path.name.endswith(".lock") and "repo.git" not in path.parts
-    }
-
-
-def refused(scene: Scene, *arguments: str) -> Ran:
-    """Resurrect: it must be refused, and nothing be changed or left anywhere."""
-    before = everything(scene)
-    ran = scene("resurrect", *arguments)
-    assert ran.code != 0
-    assert everything(scene) == before
-    assert [path for path in Path(scene.home.path).rglob("*.tmp-*") if path.is_dir()] == []
-    return ran
+__all__ = ["saved"]
 
 
 # Asset → what makes it, exit code, and what the refusal names.
@@ -196,14 +144,6 @@ def test_what_is_broken_is_refused_by_step(saved: Scene, asset: str) -> None:
     ran = refused(saved, *selector)
     assert (ran.code, named in ran.err) == (code, True), ran.err
     assert json.loads(saved("resurrect", "--json").out)["error"]["code"] == code
-
-
-def loaded(name: str) -> Callable[[InstancePaths], None]:
-    def make(paths: InstancePaths) -> None:
-        entry = forge.loaded_of(forge.store_bytes(paths, b"evil\n"))
-        forge.savepoint(paths, lambda document: document["loaded_files"].update({name: entry}))
-
-    return make
 
 
 def changed(*entries: tuple[object, str]) -> Callable[[InstancePaths], None]:
@@ -362,128 +302,3 @@ def test_a_check_that_did_not_hold_when_it_was_saved_stops_step_5(saved: Scene) 
     ran = refused(saved)
     assert (ran.code, "step 5, Verify Integrity" in ran.err) == (21, True), ran.err
     assert "modulo_zero" in ran.err
-
-
-# the target
-
-
-def test_a_link_in_the_project_leads_nowhere(saved: Scene, tmp_path: Path) -> None:
-    """hackmyagent#318: the path was tested, the copy followed the link."""
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    loaded("src/a.py")(paths_of(saved))
-    (saved.project / "src").symlink_to(outside)
-    for force in ((), ("--force",)):
-        ran = saved("resurrect", "--apply", *force, "--instance", "Gabriel #215")
-        assert ran.code != 0
-        assert list(outside.iterdir()) == []
-
-
-def test_a_link_in_the_place_of_a_file_is_not_followed(saved: Scene, tmp_path: Path) -> None:
-    outside = tmp_path / "precious"
-    outside.write_text("mine")
-    (saved.project / "a.py").unlink()
-    (saved.project / "a.py").symlink_to(outside)
-    assert saved("resurrect", "--only", "files", "--apply").code == 1
-    assert saved("resurrect", "--only", "files", "--apply", "--force").code != 0
-    assert outside.read_text() == "mine"
-
-
-def test_a_link_in_the_agents_folder_is_not_followed(saved: Scene, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    saved.transcript.parent.rename(outside)
-    saved.transcript.parent.symlink_to(outside)
-    before = sorted(os.listdir(outside))
-    ran = saved("resurrect")
-    assert (ran.code, "is a link" in ran.err) == (1, True)
-    assert sorted(os.listdir(outside)) == before
-
-
-def test_links_that_appear_meanwhile_lead_nowhere(saved: Scene, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    loaded("src/a.py")(paths_of(saved))
-    back = saved.good("resurrect", "--only", "files", "--json").json
-    source, place = saved.project / "src", saved.project / "other"
-    ended = threading.Event()
-
-    def toggle() -> None:
-        while not ended.is_set():
-            for step in (
-                lambda: source.rename(place),
-                lambda: source.symlink_to(outside),
-                source.unlink,
-                lambda: place.rename(source),
-            ):
-                with suppress(OSError):  # the other one was faster
-                    step()
-            shutil.rmtree(place, ignore_errors=True)
-
-    toggler = threading.Thread(target=toggle)
-    toggler.start()
-    try:
-        for _ in range(300):
-            over = Apply(back["folder"], "files", str(saved.project), force=True)
-            try:
-                over.run()
-            except Exception as failure:  # noqa: BLE001  # whatever it meets, it must not follow
-                assert type(failure).__name__ == "DiskError"  # noqa: PT017
-    finally:
-        ended.set()
-        toggler.join()
-    assert list(outside.iterdir()) == []
-
-
-def test_a_folder_that_exists_is_not_written_into(saved: Scene, tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    there.mkdir()
-    assert refused(saved, "-o", str(there)).code == 1
-    assert refused(saved, "-o", str(tmp_path / "no/where")).code == 2
-    assert refused(saved, "-o", str(Path(saved.home.path, "stores/x"))).code == 2
-
-
-def test_arguments_that_do_not_go_together(saved: Scene) -> None:
-    assert refused(saved, "--force").code == 2
-    assert refused(saved, "--apply", "--only", "state").code == 2
-    assert refused(saved, "1", "--session", "x").code == 2
-    assert refused(saved, "--only", "nothing").code == 2
-    assert refused(saved, "99").code == 1
-
-
-def test_no_key_no_successor_but_parts(saved: Scene) -> None:
-    paths = paths_of(saved)
-    Path(paths.authority).unlink()
-    assert refused(saved).code == 12
-    assert saved.good("resurrect", "--only", "files", "--json").json["instance"] is None
-
-
-def _documents(scene: Scene) -> list[Any]:
-    return [one.name for one in Path(scene.home.path).rglob("BOOTSTRAP_VERIFICATION.json")]
-
-
-def test_a_read_only_target_is_40_and_nothing_is_born(saved: Scene, tmp_path: Path) -> None:
-    saved.transcript.parent.chmod(0o500)
-    try:
-        ran = without_privileges("resurrect", cwd=saved.project)
-    finally:
-        saved.transcript.parent.chmod(0o700)
-    assert ran.returncode == 40, ran.stderr
-    assert _documents(saved) == []
-
-
-def test_no_space_is_40_and_nothing_is_born(saved: Scene) -> None:
-    """A file may not grow beyond a limit: the kernel's answer is that of a full disk."""
-    saved.write(b"".join(Talk().user("x" * 5000).data for _ in range(40)))
-    saved.created()
-    code = "import resource,os,sys; resource.setrlimit(resource.RLIMIT_FSIZE,(100000,100000)); "
-    code += "os.execv(sys.argv[1], sys.argv[1:])"
-    before = everything(saved)
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *COMMAND, "resurrect"],
-        cwd=saved.project,
-        capture_output=True,
-        check=False,
-        timeout=180,
-    )
-    assert ran.returncode == 40, ran.stderr
-    assert everything(saved) == before
