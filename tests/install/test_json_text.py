@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint.core import json_text
+from savepoint.cli.agent import json_text
 from savepoint.core.errors import MalformedError
 
 _NAMES = st.text(min_size=1, max_size=6)

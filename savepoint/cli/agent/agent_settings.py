@@ -11,7 +11,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from savepoint.core import json_text
+from savepoint.cli.agent import json_text
 from savepoint.core.errors import MalformedError, SettingsError
 
 if TYPE_CHECKING:
