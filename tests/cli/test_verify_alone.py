@@ -220,6 +220,22 @@ def test_a_proof_and_the_snapshot_file(anchored: Scene) -> None:
     assert _proof(anchored, path, "--snapshot", "nothing").code == 2
 
 
+def test_an_export_in_place_of_the_snapshot_is_wrong_use_and_no_tampering(
+    anchored: Scene, tmp_path: Path
+) -> None:
+    """Given with its proof to somebody else, the one file with everything was told TAMPERED."""
+    path, whole = _exported(anchored, "2"), tmp_path / "whole.json"
+    anchored.good("export", "2", "-o", str(whole))
+    index = Path(anchored.paths.index_file).read_bytes().splitlines()
+    name = Path(json.loads(index[1])["snapshot_file"]).name
+    for given, what in ((whole, "what `savepoint export` made"), (path, "a proof")):
+        ran = anchored("proof", "verify", str(path), "--snapshot", str(given))
+        assert (ran.code, f"is no snapshot: it is {what}" in ran.err) == (2, True), ran.err
+        assert f"the snapshot is {name}" in ran.err
+    again = anchored.good("proof", "export", "2", "-o", str(tmp_path / "again.json"))
+    assert f"{name}\n" in again.text
+
+
 def test_a_proof_never_replaces_a_file_unasked(anchored: Scene) -> None:
     """deja-vu#725."""
     path = _exported(anchored, "2")

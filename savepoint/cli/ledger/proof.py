@@ -28,6 +28,7 @@ from savepoint.store.files import read_bounded
 if TYPE_CHECKING:
     from savepoint.core.entry import Account
     from savepoint.core.proof import Proof
+    from savepoint.core.record import Record
     from savepoint.core.strict_json import Json
     from savepoint.core.verify_proof import Offline
     from savepoint.store.layout import Store
@@ -46,6 +47,12 @@ _ONLY_ONLINE = (
 )
 _NAMES = (EMBEDDED, "localnet", "devnet", "testnet", MAINNET)
 _MARKS = (b'"account_data":', b'"birth":', b'"genesis":')  # of a proof, and of little else
+_KINDS = (  # what a snapshot has not, and what it is
+    (b'"conversation_history":[', "what `savepoint export` made, with everything inlined"),
+    (_MARKS[0], "a proof"),
+    (b"age-encryption.org/", "encrypted, as a backup of keys is"),
+)
+_MADE = "name the file as `proof export` made it"
 _AGAIN = "it is not as it was made: ask for the file again"
 _NOT_ASKED = "not asked: --online asks it"
 _AWAY = "an embedded ledger stays on the machine that made the proof, which is not this one"
@@ -92,6 +99,8 @@ def export(
         return
     terminal.say(f"proof of savepoint {one.seq} of {at.title} in {target}: {len(data)} bytes")
     terminal.say("`savepoint proof verify FILE` needs nothing but this file")
+    snapshot = os.path.join(at.paths.path, one.snapshot_file)
+    terminal.say(f"with --snapshot it compares what was saved as well: {snapshot}")
 
 
 @app.command("verify")
@@ -115,10 +124,10 @@ def verify_file(
     if ledger and not online:
         raise UsageError("--ledger goes with --online")
     given = _parse(file)
-    bytes_of = _read(snapshot, limits.SNAPSHOT_BYTES) if snapshot else None
+    one = given.records[0]
+    bytes_of = _snapshot(snapshot, one) if snapshot else None
     found = verify_proof.offline(given, bytes_of)
     witness = _asked(given, found, ledger, project) if online else Witness((), off=_NOT_ASKED)
-    one = given.records[0]
     checked = CheckedSavepoint(
         one.seq,
         str(one.body.get("snapshot_hash")),
@@ -215,7 +224,10 @@ def _print(checked: CheckedSavepoint, report: Report, told: dict[str, Json]) -> 
         for line in lines:
             terminal.say(f"    {line}")
     if not any(one.rule == "VERIFY-5" for one in checked.witnesses["proof"].findings):
-        terminal.note("no --snapshot was given: what the snapshot holds was not compared")
+        terminal.note(
+            "no --snapshot was given: what the snapshot holds was not compared; `proof export` "
+            "says where that file lies"
+        )
     if report.hint:
         terminal.advise(_AGAIN if report.exit_code == MalformedError.exit_code else report.hint)
 
@@ -229,20 +241,31 @@ def _parse(path: str) -> Proof:
         return proofs.parse(data)
     except MalformedError as failure:
         if not any(mark in data for mark in _MARKS):
-            hint = "name the file as `proof export` made it"
-            raise UsageError(f"{path} is no proof: {failure.message}", hint=hint) from None
+            raise UsageError(f"{path} is no proof: {failure.message}", hint=_MADE) from None
         raise MalformedError(failure.message, hint=_AGAIN) from failure
 
 
-def _read(path: str, limit: int) -> bytes:
+def _snapshot(path: str, one: Record) -> bytes:
+    """The snapshot of the proof's savepoint. Another file of ours in its place is no changed one.
+    Raises UsageError, DiskError.
+    """
+    name = os.path.basename(one.snapshot_file)
+    hint = f"the snapshot is {name}: `proof export` and `show --json` say where it lies"
+    data = _read(path, limits.SNAPSHOT_BYTES, hint)
+    kind = next((kind for mark, kind in _KINDS if mark in data), None)
+    if kind is not None and hashlib.sha256(data).hexdigest() != one.snapshot_hash:
+        raise UsageError(f"{path} is no snapshot: it is {kind}", hint=hint)
+    return data
+
+
+def _read(path: str, limit: int, hint: str = _MADE) -> bytes:
     """A file that a person names. Raises UsageError, DiskError."""
     try:
         data = read_bounded(os.path.realpath(path), limit)
     except MalformedError as failure:  # a folder, a pipe, too large: nothing of it was read
-        hint = "name the file as `proof export` made it"
         raise UsageError(failure.message, hint=hint) from None
     if data is None:
-        raise UsageError(f"there is no file {path}", hint="name the file as `proof export` made it")
+        raise UsageError(f"there is no file {path}", hint=hint)
     return data
 
 
