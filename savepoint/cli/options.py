@@ -51,12 +51,13 @@ InstanceName: TypeAlias = Annotated[
         callback=text,
     ),
 ]
+LEDGERS = "embedded, localnet, devnet, testnet, mainnet-beta, or a URL."
 LedgerName: TypeAlias = Annotated[
     str,
     value(
         "--ledger",
         "NAME",
-        "embedded, localnet, devnet, testnet, mainnet-beta, or a URL.",
+        LEDGERS,
         "the config's",
     ),
 ]

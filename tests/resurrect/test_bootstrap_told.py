@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.cli.ledger import layer3
 from savepoint.store import config, registry, savepoints
+from savepoint.store.locks import Lock
 from tests.resurrect.talk import Talk
 from tests.resurrect.test_bootstrap import Machine, branches, cheap_scrypt, machine
 
@@ -53,6 +54,18 @@ def test_a_second_older_savepoint_is_fetched_too(machine: Machine) -> None:
         assert back["savepoint"]["seq"] == int(seq)
 
 
+def test_without_keys_it_is_said_first_that_nothing_comes_back(machine: Machine) -> None:
+    scene = machine.scene
+    scene.good("resurrect")
+    scene.good("sync")
+    machine.lose()
+    ran = scene("bootstrap", "--remote", str(machine.remote))
+    assert ran.code == 1
+    assert "error: without --keys nothing is brought back" in ran.err
+    assert "hint: --keys FILE names what" in ran.err
+    assert "name one with --instance" in ran.err
+
+
 def test_every_instance_that_was_fetched_has_its_key(machine: Machine) -> None:
     """#216 was born after the backup, so keys that were restored before lack its own."""
     scene = machine.scene
@@ -92,7 +105,11 @@ def test_status_and_doctor_say_whose_a_job_is(cli: Scene, monkeypatch: pytest.Mo
     cli.good("resurrect", "--allow-unverified")
     shown = cli.good("status").text
     assert f"up to 2 of {old}," in shown
-    assert f"up to 2 of {old}," in cli("doctor").text
+    checked = cli("doctor").text
+    assert f"up to 2 of {old}," in checked
+    assert "the worker is at it" not in checked
+    with Lock(store.worker_lock, 0.0):
+        assert "the worker is at it" in cli("doctor").text  # nothing that a person has to do
 
 
 def test_a_missing_key_leads_to_what_makes_it_again() -> None:

@@ -63,14 +63,18 @@ def _worker(at: place.Place) -> Check:
 def _owed(at: place.Place) -> list[Check]:
     owed = status.jobs(at, int(time.time()))
     key = at.paths.slug[-8:]
-    return [_job(one, key) for one in owed if isinstance(one, dict)] or [
+    at_work = is_running(at.store)
+    return [_job(one, key, at_work=at_work) for one in owed if isinstance(one, dict)] or [
         good("jobs", "nothing owed")
     ]
 
 
-def _job(one: dict[str, Json], key: str) -> Check:
+def _job(one: dict[str, Json], key: str, *, at_work: bool) -> Check:
     age = terminal.span(int(str(one["age_seconds"])))
     why = f": {one['error']}" if one["error"] else ""
     todo = str(one["hint"]) if one["kind"] == "anchor" and one["hint"] else "`savepoint sync`"
     newest = f"{one['seq']}{status.whose(one, key)}"
-    return warn("jobs", f"{one['state']} up to {newest}, for {age}{why}", todo)
+    told = f"{one['state']} up to {newest}, for {age}{why}"
+    if at_work and not why:
+        return good("jobs", f"{told}: the worker is at it")
+    return warn("jobs", told, todo)

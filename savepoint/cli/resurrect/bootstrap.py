@@ -23,6 +23,7 @@ from savepoint.core.errors import (
     RemoteUnreachableError,
     RolledBackError,
     SavepointError,
+    SelectorError,
     UnverifiableError,
 )
 from savepoint.gitlayer.remote import remote_url, shallow
@@ -50,6 +51,7 @@ _IMPORT = (
     "`savepoint resurrect SELECTOR --only memory` of an older savepoint writes a folder, and "
     "`savepoint succession import FOLDER --force` puts in place what is whole in it"
 )
+_KEYS = "--keys FILE names what `savepoint keys backup` made"
 _AWAY = "embedded ledger stays on its machine"
 _CAVEAT = (
     "no ledger could be asked: a rollback of the remote to any state after the backup's heads "
@@ -63,22 +65,30 @@ def bootstrap(
     keys: Annotated[
         str,
         options.value(
-            "--keys", "FILE", "What `keys backup` made; without it nothing can be opened."
+            "--keys", "FILE", "What `keys backup` made. Without it, nothing is brought back."
         ),
     ] = "",
     passphrase_file: passphrase.File = "",
-    ledger: options.LedgerName = "",
+    ledger: Annotated[str, options.value("--ledger", "NAME", options.LEDGERS, "the backup's")] = "",
     full: options.Full = False,
     output: options.OutputFolder = "",
     apply: Annotated[
         bool, typer.Option("--apply", help="Put the loaded files into the project, too.")
     ] = False,
     allow_unverified: options.AllowUnverified = False,
-    instance: options.InstanceName = "",
+    instance: Annotated[
+        str,
+        options.written(
+            "--instance", "NAME", "Whose: its slug or 'NAME #N'.", "the newest of the backup's line"
+        ),
+    ] = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Bring the newest one back on a machine that has nothing."""
+    """Bring the newest one back on a machine that has nothing.
+
+    Without --keys it says what can be verified, since nothing can be opened.
+    """
     folder = place.folder(project)
     url = remote_url.parse(remote, os.getcwd())
     if not keys:
@@ -235,7 +245,7 @@ def _only_verify(url: RemoteUrl, instance: str, ledger: str) -> None:
     scratch = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # a random name in it, for us alone
     env = surroundings.for_children(os.environ)
     deadline = time.monotonic() + limits.COMMAND_SECONDS
-    with alone.opened(url, instance, scratch, env, deadline) as it:
+    with _of_whom(), alone.opened(url, instance, scratch, env, deadline) as it:
         report = alone.report(it, lambda saves: saves[-1:])
         report = witness.verify(it.repo, it.paths, report, Look())
         report = chain.verify(it.config, it.repo, it.paths, report, chain.Wanted(ledger))
@@ -245,5 +255,15 @@ def _only_verify(url: RemoteUrl, instance: str, ledger: str) -> None:
     terminal.say(f"{report.verdict}: {title} at {url.shown}")
     raise UnverifiableError(
         f"what {title} has saved cannot be opened without its keys",
-        hint="--keys FILE names what `savepoint keys backup` made",
+        hint=_KEYS,
     )
+
+
+@contextmanager
+def _of_whom() -> Iterator[None]:
+    """Which instance is meant matters less than that nothing comes back without keys."""
+    try:
+        yield
+    except SelectorError as failure:
+        told = f"without --keys nothing is brought back, and to verify it {failure.message}"
+        raise SelectorError(told, hint=f"{_KEYS}; to verify alone: {failure.hint}") from failure
