@@ -274,7 +274,8 @@ def _unpushed(
             count = told.out.strip().decode("ascii", "replace") if told.ok else "?"
             if count != "0":
                 short = gitfiles.printable(name.removeprefix(gitfiles.BRANCHES))
-                text = f"{short}: {count} commits that no remote has"
+                commits = "1 commit" if count == "1" else f"{count} commits"
+                text = f"{short}: {commits} that no remote has"
                 yield Found("unpushed", text, None, f"{name} {oid}")
     finally:
         ours.remove()

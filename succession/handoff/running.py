@@ -68,8 +68,8 @@ def reasons(store: Store, key: str) -> list[Reason]:
     """Why a session is not idle; also where nobody can know."""
     found = kept(store, key)
     if found is None:
-        hook = "`savepoint install claude-code` sets the hook"
-        why = f"no Stop of session {key} has told what runs ({hook})"
+        hook = "at the end of a turn it is told, where `savepoint install claude-code` set the hook"
+        why = f"no Stop of session {key} has told what runs yet ({hook})"
         return [Reason("not known", why)]
     tasks, crons = found
     return [

@@ -172,7 +172,7 @@ def test_branches_with_commits_that_no_remote_has(tmp_path: Path, threads: Threa
     _git(project, "init", "-q")
     assert _branches(threads) == []
     _git(project, "commit", "-q", "--allow-empty", "-m", "1")
-    assert _branches(threads) == ["main: 1 commits that no remote has"]
+    assert _branches(threads) == ["main: 1 commit that no remote has"]
     _git(project, "remote", "add", "origin", str(tmp_path / "remote.git"))
     _git(project, "push", "-q", "origin", "main")
     assert _branches(threads) == []

@@ -132,6 +132,19 @@ def test_a_log_that_is_gone_comes_back(cli: Scene, kind: str) -> None:
     assert cli.good("create").err == ""  # what was set aside is not missed
 
 
+def test_a_file_that_never_was_a_memory_is_wrong_use(cli: Scene, tmp_path: Path) -> None:
+    """A folder, or an empty file, was told TAMPERED, with a hint to repair the store."""
+    empty, other = tmp_path / "empty", tmp_path / "other.json"
+    empty.touch()
+    other.write_text('{"type":"PRECOMPACT_SAVEPOINT"}\n')
+    cli.created()
+    for given in (tmp_path, empty, other):
+        ran = cli("handoff", "import", str(given))
+        assert ran.code == 2, ran.err
+        assert "--only memory` writes one" in ran.err
+        assert "fsck" not in ran.err
+
+
 def test_what_was_seen_and_is_not_there_takes_force_and_is_told(cli: Scene) -> None:
     file = owing(cli)
     file.unlink()

@@ -333,7 +333,7 @@ def test_uncommitted_and_unpushed_work_is_found(life: Life) -> None:
     (life.project / "new.py").write_text("x", encoding="utf-8")
     found = {(one["what"], one["text"]) for one in life.json("gather")["unresolved"]}
     assert ("uncommitted", "new.py") in found
-    assert ("unpushed", "main: 1 commits that no remote has") in found
+    assert ("unpushed", "main: 1 commit that no remote has") in found
 
 
 def test_fsck_looks_at_the_threads(life: Life) -> None:

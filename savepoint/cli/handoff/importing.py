@@ -9,12 +9,15 @@ import typer
 
 from savepoint.cli import options, place, terminal
 from savepoint.core import limits
-from savepoint.core.errors import SelectorError
+from savepoint.core.errors import MalformedError, SelectorError, UsageError
 from savepoint.store.files import read_bounded
 from succession.handoff import saved
 
 if TYPE_CHECKING:
     from savepoint.core.strict_json import Json
+
+_HINT = "`savepoint resurrect SELECTOR --only memory` writes one: memory/handoff in its folder"
+_MARK = b'"files":['  # of a memory, in its last line
 
 
 def import_threads(
@@ -32,9 +35,7 @@ def import_threads(
 ) -> None:
     """Put the threads of a savepoint back: their log was lost."""
     at = place.find(project)
-    data = read_bounded(os.path.abspath(file), limits.HANDOFF_MEMORY_BYTES)
-    if data is None:
-        raise SelectorError(f"there is no file {file}")
+    data = _read(file)
     done = saved.put_back(at.store, data, force=force)
     if as_json:
         lost: Json = {"first": done.lost[0], "last": done.lost[1]} if done.lost else None
@@ -46,3 +47,18 @@ def import_threads(
     if done.lost:
         first, last = done.lost
         terminal.note(f"lost: records {first} to {last}, which were seen here and are not in it")
+
+
+def _read(file: str) -> bytes:
+    """A file that a person names. One that never was a memory is no damage. Raises UsageError,
+    SelectorError, DiskError.
+    """
+    try:
+        data = read_bounded(os.path.realpath(file), limits.HANDOFF_MEMORY_BYTES)
+    except MalformedError as failure:  # a folder, a pipe, too large: nothing of it was read
+        raise UsageError(failure.message, hint=_HINT) from None
+    if data is None:
+        raise SelectorError(f"there is no file {file}", hint=_HINT)
+    if _MARK not in data:
+        raise UsageError(f"{file} holds no threads out of a savepoint", hint=_HINT)
+    return data
