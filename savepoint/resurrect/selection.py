@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from savepoint.capture.agents import claude_facts
+from savepoint.core import spelling
 from savepoint.core.errors import SelectorError
 from savepoint.core.named import NamedTuple
 from savepoint.resurrect import transcript_lines
@@ -76,20 +77,29 @@ def cut(pieces: Iterable[bytes], span: Span) -> Cut:
     number, end = 0, 0
     prompt, start = (0, 1), None  # offset and number
     moment: float | None = None
+    times: list[float] = []  # of the earliest and the latest message
     for line in transcript_lines.lines(pieces):
         for record in transcript_lines.tell(line).records:
             if claude_facts.kind_of(record) not in ("user", "assistant"):
                 continue
             number += 1
             moment = _moment(record, moment)
+            if moment is not None:
+                times = [min([moment, *times]), max([moment, *times])]
             if _is_prompt(record):
                 prompt = line.offset, number
             if span.holds(number, moment):
                 start = prompt if start is None else start
                 end = line.offset + line.length + line.ended
     if start is None:
-        raise SelectorError("no message is in that span", hint=f"there are {number} messages")
+        when = f", from {' to '.join(map(_time, times))}" if times else ""
+        hint = f"there are {number} messages{when}"
+        raise SelectorError("no message is in that span", hint=hint)
     return Cut(start[0], end, start[1])
+
+
+def _time(moment: float) -> str:
+    return spelling.time_text(int(moment))
 
 
 def sliced(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:

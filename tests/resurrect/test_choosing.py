@@ -141,3 +141,8 @@ def test_a_newborn_without_its_document_leads_nowhere(born: Scene) -> None:
     ran = born("resurrect")
     assert (ran.code, "comes from another" in ran.err) == (20, True)
     assert "fsck --repair" in ran.err
+
+
+def test_what_is_applied_is_counted(born: Scene) -> None:
+    """It was "Applied to: PROJECT" of a savepoint without files, and nothing was put there."""
+    assert f"Applied to: {born.project} (0 loaded files)" in born.good("resurrect", "--apply").text

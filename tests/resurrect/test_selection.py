@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,8 +98,9 @@ def test_the_report_names_full_where_a_compaction_hides_messages(cli: Scene) -> 
 
 
 def test_nothing_in_a_span_is_told() -> None:
-    with pytest.raises(SelectorError):
+    with pytest.raises(SelectorError) as raised:
         selection.cut([timed(2)], Span(9, 10))
+    assert re.fullmatch(r"there are \d+ messages, from (\S+Z) to (\S+Z)", raised.value.hint)
 
 
 @pytest.mark.parametrize(

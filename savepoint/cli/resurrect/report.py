@@ -153,7 +153,9 @@ def _places(report: dict[str, Any]) -> None:
         terminal.say(f"Files: {report['folder']}")
         _changes(os.path.join(report["folder"], "changes"), in_tree=bool(report["worktree"]))
     if report["applied_to"]:
-        terminal.say(f"Applied to: {report['applied_to']}")
+        count = _count(os.path.join(report["folder"], "files"), but="outside")
+        loaded = terminal.counted(count, "loaded file")
+        terminal.say(f"Applied to: {report['applied_to']} ({loaded})")
     if report["worktree"]:
         terminal.say(f"Worktree: {report['worktree']}")
     if session is not None:
@@ -171,11 +173,21 @@ def _places(report: dict[str, Any]) -> None:
 
 def _changes(folder: str, *, in_tree: bool) -> None:
     """What was not committed, and how it comes back into a work tree."""
-    count = sum(len(names) for _, _, names in os.walk(folder))
+    count = _count(folder)
     if count:
         how = "" if in_tree else "; `--worktree DIR` puts them into a new worktree"
         told = terminal.counted(count, "uncommitted file")
         terminal.say(f"Changes: {told} in {folder}{how}")
+
+
+def _count(folder: str, but: str = "") -> int:
+    """Files below a folder; but: a folder in it that does not count."""
+    count = 0
+    for parent, folders, names in os.walk(folder):
+        if parent == folder and but in folders:
+            folders.remove(but)
+        count += len(names)
+    return count
 
 
 def _notes(report: dict[str, Any]) -> None:

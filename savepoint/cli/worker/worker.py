@@ -25,7 +25,10 @@ def worker(
     as_json: options.AsJson = False,
     project: options.Project = ".",
 ) -> None:
-    """Show what the worker does. It starts by itself, and ends when nothing is owed."""
+    """Show with --status what the worker does.
+
+    It starts by itself, and ends when nothing is owed.
+    """
     if not status:
         raise UsageError("a worker starts by itself", hint="`savepoint worker --status` shows it")
     at = place.find(project)
