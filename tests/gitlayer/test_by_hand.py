@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,8 @@ import pytest
 
 from savepoint.core import limits
 from savepoint.gitlayer.commits import by_hand
-from savepoint.store.keys import agekeys
+from savepoint.store import config
+from savepoint.store.keys import agekeys, safekeeping
 from tests.gitlayer.layer import SECONDS, Layer
 
 if TYPE_CHECKING:
@@ -146,3 +148,15 @@ def test_a_strangers_key_opens_nothing(tmp_path: Path) -> None:
     stranger = Layer.new(tmp_path / "stranger")
     done = recover(clone(layer, tmp_path / "copy"), Path(stranger.paths.store.age_identity))
     assert done.returncode != 0
+
+
+def test_the_readme_says_how_the_identity_comes_out_of_a_backup(tmp_path: Path) -> None:
+    """With the remote and a backup of the keys alone nobody knew where it was."""
+    layer = Layer.new(tmp_path)
+    kept = safekeeping.take(layer.paths.store, config.load(layer.paths.store), 0).backup
+    (command,) = re.findall(
+        r"^    age -d keys\.age \| (.*)$", by_hand.README.decode(), re.MULTILINE
+    )
+    assert command == "jq -r .identity > age-identity.txt"
+    identity = json.loads(kept.to_bytes())["identity"]
+    assert identity == Path(layer.paths.store.age_identity).read_text()

@@ -27,8 +27,12 @@ the content it refers to, and the index of signed records that leads up to it. W
 | `logs/precompact-savepoint/N.jsonl` | earlier ones, 32 each, from record N on |
 
 What ends in `.age` is encrypted. It opens with the store's `age-identity.txt`, or with the key of
-anybody else to whom the owner had it encrypted. A commit without `RECOVER.tsv.age` holds records
-alone.
+anybody else to whom the owner had it encrypted. A backup of the keys is JSON behind a passphrase;
+its member `identity` is the text of that file, where `\n` ends a line. With `jq`, or by eye:
+
+    (umask 077; age -d keys.age | jq -r .identity > age-identity.txt)
+
+A commit without `RECOVER.tsv.age` holds records alone.
 
 ## Recover it by hand
 
