@@ -154,9 +154,8 @@ def test_the_readme_says_how_the_identity_comes_out_of_a_backup(tmp_path: Path) 
     """With the remote and a backup of the keys alone nobody knew where it was."""
     layer = Layer.new(tmp_path)
     kept = safekeeping.take(layer.paths.store, config.load(layer.paths.store), 0).backup
-    (command,) = re.findall(
-        r"^    age -d keys\.age \| (.*)$", by_hand.README.decode(), re.MULTILINE
-    )
+    said = by_hand.README.decode()
+    (command,) = re.findall(r"age -d keys\.age \| (.*)\)$", said, re.MULTILINE)
     assert command == "jq -r .identity > age-identity.txt"
     identity = json.loads(kept.to_bytes())["identity"]
     assert identity == Path(layer.paths.store.age_identity).read_text()
