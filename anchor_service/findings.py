@@ -39,8 +39,8 @@ def find(
             ),
         )
         report = witness.verify(ledger, Sought(program), repo, paths, report)
-        found += [
-            one for checked in report.savepoints for one in checked.witnesses["chain"].findings
-        ]
+        for checked in report.savepoints:
+            chain = checked.witnesses["chain"]  # what follows from its worst is no news
+            found += [one for one in chain.findings if one.verdict is chain.verdict]
     faults = [one for one in dict.fromkeys(found) if one.verdict in _FAULTS and not one.behind]
     return tuple(map(items.judged, faults))

@@ -63,7 +63,8 @@ class Result(NamedTuple):
             return self.problem
         lines = self.err.decode("utf-8", "backslashreplace").split("\n")
         said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
-        return f"git: {said or f'exit code {self.code}'}"[: limits.GIT_REASON_CHARS]
+        ended = f"ended by signal {-self.code}" if self.code < 0 else f"exit code {self.code}"
+        return f"git: {said or ended}"[: limits.GIT_REASON_CHARS]
 
 
 class Running:

@@ -68,8 +68,13 @@ def committed(one: Record, seq: int, record: str, where: str) -> Finding:
     return passed("VERIFY-9", f"{where} names record {one.seq}")
 
 
-def uncommitted(one: Record, reach: int) -> Finding:
-    """VERIFY-9 for a savepoint without a commit. reach: the last record that the branch holds."""
+def uncommitted(one: Record, reach: int, newer: str = "") -> Finding:
+    """VERIFY-9 for a savepoint without a commit. reach: the last record that the branch holds;
+    newer: of which version it is, if no commit of it could be made here.
+    """
+    if newer:
+        detail = f"record {one.seq} has no commit: {newer}"
+        return unchecked("VERIFY-9", detail, unsupported=True)
     if one.seq > reach:
         detail = f"record {one.seq} is not committed yet"
         return Finding("VERIFY-9", "skipped", detail, Verdict.PENDING, hint=_SYNC)

@@ -20,6 +20,8 @@ def has(repo: Repository, commit: str) -> bool:
     result = running.finish(repo.deadline)
     if not result.ok:
         raise repository.failure(result)
+    if result.out != b"commit\n" and (hindered := repository.hindrance(result)):
+        raise hindered  # it is "missing" as well where its pack could not be opened
     return result.out == b"commit\n"
 
 

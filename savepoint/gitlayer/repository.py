@@ -43,13 +43,18 @@ _SETTINGS = (
 OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
 NEXT = ".next"  # in the name of a whole repository that is to take the place of a damaged one
 _OURS = "savepoint"  # folder in repo.git for what is ours and no part of git
+_OF_KERNEL = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG),
+    *(errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EAGAIN),
+)
 _DISK = (
     (errno.ENOSPC, b"Out of diskspace"),  # git's own words where a write took no bytes
-    *(
-        (number, os.strerror(number).encode())
-        for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
-    ),
+    (errno.ENOMEM, b"Out of memory"),
+    *((number, os.strerror(number).encode()) for number in _OF_KERNEL),
 )
+_ENDED = b" died of signal "  # git, of a git that it had started
+_LEAST_FOREIGN = 126  # exit codes from here: of a shell or loader that found no git, of a signal,
+_FATAL = 128  # of a git that knows the command otherwise; but this is git's own, for whatever it is
 
 
 class Repository(NamedTuple):
@@ -161,17 +166,26 @@ def program(repo: Repository) -> list[Json]:
 
 
 def failure(result: gitcmd.Result) -> SavepointError:
-    """What to raise for a git that failed: DiskError where the kernel was in its way (its words are
-    those of strerror, by LC_ALL=C), NoAnswerError where it did not end by itself, else CommitError.
+    """What to raise for a git that failed: `hindrance`, else CommitError."""
+    return hindrance(result) or CommitError(result.reason)
+
+
+def hindrance(result: gitcmd.Result) -> SavepointError | None:
+    """What kept git from looking, so that it says nothing of the repository: DiskError where the
+    kernel was in its way (its words are those of strerror, by LC_ALL=C), NoAnswerError where it
+    did not end by itself (out of time; the kernel kills who takes too much memory).
     """
     for number, words in _DISK:
         if words in result.err:
             return DiskError.of(OSError(number, words.decode()), "git")
-    return NoAnswerError(result.reason) if result.problem else CommitError(result.reason)
+    foreign = result.code < 0 or (result.code >= _LEAST_FOREIGN and result.code != _FATAL)
+    if result.problem or foreign or _ENDED in result.err:
+        return NoAnswerError(result.reason)
+    return None
 
 
 class NoAnswerError(CommitError):
-    """Git could not be started, or did not end in time: nothing is known of the repository."""
+    """Git could not be started, or did not end by itself: nothing is known of the repository."""
 
 
 # refs, read by hand: a git process costs 3 ms

@@ -227,16 +227,15 @@ class _Mender:
         goes back to before it, and all since is committed anew. What was pushed stays.
         """
         with Lock(self._store.lock, self._repo.deadline):
-            one = check.left_out(self._repo, paths)
-            if one is None or not plan.is_whole(paths, one):
+            found = check.left_out(self._repo, paths)
+            if found is None or not plan.is_whole(paths, found[0]):
                 return
+            one, before = found
             seen, head = pushed.read(self._repo, paths.slug), trusted.load(paths)
             if (seen.seq if seen else 0) >= one.seq or (head and head.remote_tip and not seen):
                 return
-            steps = check.branch(self._repo, paths).steps
-            before = [step.commit for step in steps if step.said.seq < one.seq]
             if before:
-                adopt.move_ref(self._repo, paths, before[-1])
+                adopt.move_ref(self._repo, paths, before[-1].commit)
             else:
                 durable.remove(os.path.join(self._repo.path, repository.branch(paths.slug)))
         what = "it is whole again: the branch begins anew before it"

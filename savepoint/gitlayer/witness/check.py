@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, verdicts, verify_git
-from savepoint.core.errors import SavepointError
+from savepoint.core.errors import SavepointError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.verdicts import Finding, Verdict, passed, unchecked
 from savepoint.gitlayer import blobs, repository, tree
@@ -102,14 +102,16 @@ def instance(
 
 
 def each(checker: Checker, steps: list[Step]) -> Iterator[tuple[Step, list[Finding]]]:
-    """Rules 9, 11 and 12 of these commits, each of a record of the index. Their trees are listed by
-    one git, their blobs read by few.
+    """Rules 9, 11 and 12 of these commits, each of a record of the index. Their trees and blobs
+    are read by few gits.
     """
-    trees = blobs.trees(checker.repo, [step.said for step in steps])
-    checker.expect(trees)
-    for step, files in zip(steps, trees, strict=True):
-        one = checker.records[step.said.record]
-        yield step, checker.savepoint(step.commit, one, step.said, files)
+    for at in range(0, len(steps), blobs.AT_ONCE):
+        some = steps[at : at + blobs.AT_ONCE]
+        trees = blobs.trees(checker.repo, [step.said for step in some])
+        checker.expect(trees)
+        for step, files in zip(some, trees, strict=True):
+            one = checker.records[step.said.record]
+            yield step, checker.savepoint(step.commit, one, step.said, files)
 
 
 def branch(repo: Repository, paths: InstancePaths) -> Checked:
@@ -133,27 +135,30 @@ def branch(repo: Repository, paths: InstancePaths) -> Checked:
     return Checked(steps, faults + _left_out(repo, paths, steps, records.all))
 
 
-def left_out(repo: Repository, paths: InstancePaths) -> Record | None:
+def left_out(repo: Repository, paths: InstancePaths) -> tuple[Record, list[Step]] | None:
     """The first record that must have a commit, up to the tip of the branch, and has none, where
-    nothing else is wrong with the branch. Raises DiskError (the index cannot be read).
+    nothing else is wrong with the branch; with the commits before it. Raises DiskError (the index
+    cannot be read).
     """
-    faults = branch(repo, paths).faults
-    if not faults or any(
-        (one.finding.rule, one.finding.verdict) != ("VERIFY-9", Verdict.TAMPERED) for one in faults
+    found = branch(repo, paths)
+    if not found.faults or any(
+        (one.finding.rule, one.finding.verdict) != ("VERIFY-9", Verdict.TAMPERED)
+        for one in found.faults
     ):
         return None
-    first = min(one.seq for one in faults)
-    return next(one for one in savepoints.records(paths).all if one.seq == first)
+    first = min(one.seq for one in found.faults)
+    one = next(one for one in savepoints.records(paths).all if one.seq == first)
+    return one, [step for step in found.steps if step.said.seq < first]
 
 
 def own_check(repo: Repository) -> list[Finding]:
     """VERIFY-13: that of git: every object, every pack and its index, every link, every ref."""
     options = ("--full", "--strict", "--no-dangling", "--no-progress")
     result = repo.start("fsck", *options).finish(repo.deadline)
-    if result.problem:
-        return [unchecked("VERIFY-13", f"git fsck: {result.reason}")]
     if result.ok:
         return verify_git.own_check([])
+    if hindered := repository.hindrance(result):
+        return [unchecked("VERIFY-13", f"git fsck: {hindered.message}", hint=hindered.hint)]
     said = (result.out + result.err).decode("utf-8", "backslashreplace").split("\n")
     lines = [
         line.replace(repo.path, os.path.basename(repo.path))
@@ -218,6 +223,18 @@ def _left_out(
     return [
         Fault(one.seq, verify_git.behind("VERIFY-9", one))
         if one.seq < border
-        else Fault(one.seq, verify_git.uncommitted(one, reach))
+        else Fault(one.seq, verify_git.uncommitted(one, reach, _newer(paths, one)))
         for one in lost
     ]
+
+
+def _newer(paths: InstancePaths, one: Record) -> str:
+    """Of which version the snapshot is, where that is newer than this one; it got no commit."""
+    try:
+        if one.kind == "save":
+            savepoints.open_snapshot(paths, one)
+    except UnsupportedFormatError as failure:
+        return failure.message
+    except SavepointError:  # the local witness says so
+        return ""
+    return ""
