@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core.errors import CommitError, RolledBackError, SavepointError
+from savepoint.core.errors import CommitError, DiskError, RolledBackError, SavepointError
 from savepoint.core.named import NamedTuple
 from savepoint.gitlayer import cursor, history, packing, repository
 from savepoint.gitlayer.remote import adopt, clone, pushed, theirs
 from savepoint.gitlayer.remote.adopt import FORK, Relation
 from savepoint.gitlayer.repair import repair
-from savepoint.gitlayer.repository import NEXT
+from savepoint.gitlayer.repository import NEXT, NoAnswerError
 from savepoint.gitlayer.witness import check
 from savepoint.store import durable, savepoints, trusted
 from savepoint.store.layout import SET_ASIDE
@@ -24,8 +24,9 @@ from savepoint.store.locks import Lock
 from savepoint.store.witness import evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from savepoint.gitlayer.cursor import Cursor
     from savepoint.gitlayer.remote.remote import Remote
     from savepoint.gitlayer.repository import Repository
     from savepoint.store.layout import InstancePaths
@@ -65,9 +66,12 @@ def renew(
         return Renewed(())
     if os.path.lexists(repo.path):
         with Lock(every[0].store.lock, repo.deadline):
+            local = [paths for paths in every if paths.slug not in tips]
+            ends = [(paths, [(at.commit, at.seq)]) for paths in local for at in _tip(repo, paths)]
             done = [*_indexes(repo), *_refs(repo, every)]
         if done and is_whole(repo, every):
-            return Renewed(tuple(done))
+            lost = [one for paths, end in ends for one in _lost(repo, paths, end)]
+            return Renewed(tuple(done), tuple(lost))
     return _anew(repo, every, remote, tips)
 
 
@@ -80,7 +84,7 @@ def is_whole(repo: Repository, every: Sequence[InstancePaths]) -> bool:
         return not any(_seen(paths) for paths in every)
     found = check.own_check(repo)
     if any(one.result == "skipped" for one in found):
-        raise repository.NoAnswerError(found[0].detail)
+        raise NoAnswerError(found[0].detail)
     return all(one.result == "pass" for one in found) and all(_has_ref(repo, one) for one in every)
 
 
@@ -88,6 +92,8 @@ def _has_ref(repo: Repository, paths: InstancePaths) -> bool:
     """The ref leads to a commit of ours, or there never was one."""
     try:
         at = cursor.read(repo, paths.slug)
+    except NoAnswerError:
+        raise
     except CommitError:
         return False
     return history.has(repo, at.commit) if at else not repair.remote_tips(repo, paths.slug)
@@ -123,6 +129,8 @@ def _refs(repo: Repository, every: Sequence[InstancePaths]) -> list[str]:
             if _has_ref(repo, paths):
                 continue
             at = repair.rebuild_ref(repo, paths)
+        except (NoAnswerError, DiskError):
+            raise
         except SavepointError:
             continue  # the repository is made anew
         to = f"leads to commit {at.commit} again" if at else "was removed: it led nowhere"
@@ -168,16 +176,30 @@ def _from_remote(
 
 def _commits(old: Repository, paths: InstancePaths) -> list[tuple[str, int]]:
     """The commits of an instance in the damaged repository with their records' sequences, oldest
-    first, as far as git still knows them.
+    first, as far as git still knows them. Raises NoAnswerError, DiskError: git could not look, and
+    what is not known to be lost must not be committed again.
     """
+    found = check.branch(old, paths)
+    if found.steps:
+        return [(step.commit, step.said.seq) for step in found.steps]
+    there = _or_nothing(lambda: [*repair.confirmed(old, paths)])
+    known = {one.commit: one.seq for one in (*there, *_tip(old, paths))}
+    return sorted(known.items(), key=lambda one: one[1])
+
+
+def _tip(old: Repository, paths: InstancePaths) -> list[Cursor]:
+    """Where the ref leads: a commit that is lost can still be named."""
+    return _or_nothing(lambda: [cursor.read(old, paths.slug)])
+
+
+def _or_nothing(look: Callable[[], list[Cursor | None]]) -> list[Cursor]:
+    """What is found, nothing where it is damaged. Raises NoAnswerError, DiskError."""
     try:
-        steps = check.branch(old, paths).steps
-        if steps:
-            return [(step.commit, step.said.seq) for step in steps]
-        confirmed = sorted(repair.confirmed(old, paths), key=lambda one: one.seq)
+        return [one for one in look() if one is not None]
+    except (NoAnswerError, DiskError):
+        raise
     except SavepointError:
         return []
-    return [(one.commit, one.seq) for one in confirmed]
 
 
 def _rescue(old: Repository, new: Repository, paths: InstancePaths, commits: list[str]) -> None:
@@ -198,7 +220,10 @@ def _rescue(old: Repository, new: Repository, paths: InstancePaths, commits: lis
 def _take(old: Repository, new: Repository, commit: str) -> bool:
     options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
     refspec = f"{commit}:{_RESCUED}/{commit}"
-    return new.start("fetch", *options, old.path, refspec).finish(new.deadline).ok
+    result = new.start("fetch", *options, old.path, refspec).finish(new.deadline)
+    if not result.ok and (hindered := repository.hindrance(result)):
+        raise hindered  # it may be whole
+    return result.ok
 
 
 def _lost(new: Repository, paths: InstancePaths, commits: list[tuple[str, int]]) -> list[Lost]:

@@ -10,7 +10,7 @@ from savepoint.core.errors import CommitError, MalformedError
 from savepoint.gitlayer import cursor, repository, tree
 from savepoint.gitlayer.commits import message
 from savepoint.gitlayer.cursor import Cursor
-from savepoint.gitlayer.repository import BrokenRefError
+from savepoint.gitlayer.repository import BrokenRefError, NoAnswerError
 from savepoint.store import durable, savepoints
 from savepoint.store.files import names_in
 
@@ -87,6 +87,8 @@ def _is_whole(repo: Repository, paths: InstancePaths, found: Cursor) -> bool:
     try:
         repo.run("rev-list", "--objects", "--no-walk", found.commit, limit=_LISTING_BYTES)
         cursor.compared(repo, paths, found)
+    except NoAnswerError:
+        raise
     except CommitError:
         return False
     return True
