@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.capture.loaded import store_bytes
 from savepoint.core import limits, record, segments, snapshot, spelling
-from savepoint.core.snapshot import FORMAT, TYPE
+from savepoint.core.snapshot import TYPE
 from savepoint.core.spelling import Instance
 from savepoint.core.strict_json import Json, dump
 from savepoint.store import birth, config
@@ -21,6 +21,8 @@ from savepoint.store.packs import PackWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import pytest
 
     from savepoint.core.record import Record
     from savepoint.core.segments import Segment
@@ -208,9 +210,15 @@ def _loaded(data: bytes, listed: tuple[Segment, ...]) -> dict[str, Json]:
     }
 
 
+def as_newer_version(newer: pytest.MonkeyPatch) -> None:
+    """What is saved now has a later format, of which nothing is known but that number."""
+    newer.setattr(snapshot, "FORMAT", snapshot.FORMAT + 1)
+    newer.setattr(snapshot, "_SHAPE", lambda _document, _what: None)
+
+
 def _document(transcript: Json, loaded: Json) -> dict[str, Json]:
     return {
-        "format": FORMAT,
+        "format": snapshot.FORMAT,
         "type": TYPE,
         "timestamp_iso8601": "",
         "instance_id": str(INSTANCE),

@@ -214,6 +214,19 @@ def test_verify_12_content_of_somebody_else(layer: Layer, start: str) -> None:
     _only(_report(layer), 4, "VERIFY-12")
 
 
+def test_verify_12_a_snapshot_of_a_newer_version_is_not_tampered(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/format.md, section 12: a reader must not call it so."""
+    with monkeypatch.context() as newer:
+        builder.as_newer_version(newer)
+        layer.saved(b"later\n")
+    report = _report(layer)
+    assert report.exit_code == 23
+    assert _git(report, 5)["VERIFY-12"].unsupported
+    assert _verdicts(report)[4] is Verdict.VERIFIED
+
+
 def test_verify_12_a_pack_too_many(layer: Layer) -> None:
     layer.forge({tree.pack("ab" * 32): layer.seal(b"x")})
     assert "1 files that no savepoint has" in _only(_report(layer), 4, "VERIFY-12").detail
