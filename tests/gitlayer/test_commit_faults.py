@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from savepoint.core.errors import DiskError, TamperedError
+from savepoint.core.verdicts import Verdict
 from savepoint.gitlayer import cursor
 from savepoint.gitlayer.repository import Repository
-from tests.gitlayer.layer import Layer
+from savepoint.gitlayer.witness import check
+from tests.gitlayer.layer import Layer, repo_of
+from tests.verify import builder
 
 
 @pytest.fixture
@@ -33,6 +36,21 @@ def test_a_pack_that_goes_missing_after_the_record(layer: Layer) -> None:
     assert done is not None
     assert [seq for seq, _ in done.skipped] == [3]
     assert [seq for seq, _ in done.commits] == [4]
+
+
+def test_a_savepoint_of_a_newer_version_keeps_no_later_one_from_git(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every later one stayed queued, for good."""
+    with monkeypatch.context() as newer:
+        builder.as_newer_version(newer)
+        layer.save(b"two\n")
+    done = layer.commit(layer.save(b"three\n"))
+    assert done is not None
+    assert [seq for seq, _ in done.skipped] == [3]
+    assert [seq for seq, _ in done.commits] == [4]
+    (fault,) = check.branch(repo_of(layer), layer.paths).faults
+    assert (fault.seq, fault.verdict, fault.finding.unsupported) == (3, Verdict.UNVERIFIABLE, True)
 
 
 def test_a_pack_that_cannot_be_looked_at(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,13 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record, snapshot
-from savepoint.core.errors import CommitError, DiskError, MalformedError, TamperedError
+from savepoint.core.errors import (
+    CommitError,
+    DiskError,
+    MalformedError,
+    TamperedError,
+    UnsupportedFormatError,
+)
 from savepoint.core.named import NamedTuple
 from savepoint.store.files import open_regular
 from savepoint.store.packs import read_segment
@@ -20,6 +26,9 @@ if TYPE_CHECKING:
     from savepoint.core.snapshot import Snapshot, StoredFile
     from savepoint.gitlayer.cursor import Base, OpenChunk
     from savepoint.store.layout import InstancePaths, Store
+
+
+_NOT_TO_BE_READ = (MalformedError, UnsupportedFormatError)  # damaged; of a newer version
 
 
 class New(NamedTuple):
@@ -59,10 +68,10 @@ class Plan(NamedTuple):
 def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> Plan:
     """The commits for `lines`, the end of the index that git lacks; as many as one run may make.
 
-    A savepoint that is damaged on disk gets none, and keeps no later one from it: its record rides
-    along, and verification names it. An accept record rides with what comes after it; that of
-    a gap, at the end, has a commit of its own: who fetches must not see the gap and not that it is
-    accepted.
+    A savepoint that is damaged on disk, or of a newer version, gets none, and keeps no later one
+    from it: its record rides along, and verification names it. An accept record rides with what
+    comes after it; that of a gap, at the end, has a commit of its own: who fetches must not see the
+    gap and not that it is accepted.
     Raises CommitError (records are missing before it, or it is no continuation), MalformedError,
     DiskError.
     """
@@ -83,7 +92,7 @@ def plan(paths: InstancePaths, base: Base, lines: bytes, newest: New | None) -> 
             try:
                 content = _content(paths, one, newest)
                 size += _weight(paths.store, content)
-            except MalformedError as failure:
+            except _NOT_TO_BE_READ as failure:
                 skipped.append((one.seq, failure.message))
                 continue
         steps.append(Step(one, content, closed, chunk))
@@ -149,7 +158,7 @@ def is_whole(paths: InstancePaths, one: Record) -> bool:
     """Can a savepoint be committed? Raises DiskError."""
     try:
         _content(paths, one, None)
-    except MalformedError:
+    except _NOT_TO_BE_READ:
         return False
     return True
 
