@@ -264,7 +264,7 @@ def _verified(desk: Desk, paths: InstancePaths, row: Submission, slot: int) -> S
         if head is not None:
             is_embedded = desk.ledger.name == EMBEDDED
             head = head.with_entry(row.genesis, row.entry_seq, row.entry, is_embedded=is_embedded)
-            head.save(paths)
+            trusted.save(paths, head)
     done = desk.put(
         row, queue.VERIFIED, slot=max(slot, row.slot), spent=row.spent + row.planned, planned=0
     )

@@ -11,10 +11,10 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, schema, signed_line, spelling
-from savepoint.core.errors import MalformedError, UnsupportedFormatError
+from savepoint.core.errors import UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.core.strict_json import Json, parse_canonical
+from savepoint.core.strict_json import Json, parse_file
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -133,10 +133,8 @@ def parse(data: bytes) -> Bootstrap:
 
     Raises MalformedError, or UnsupportedFormatError for a version above ours.
     """
-    if len(data) > limits.SMALL_DOCUMENT_BYTES or not data.endswith(b"}\n"):
-        raise MalformedError("BOOTSTRAP_VERIFICATION.json does not end with } and LF")
-    value = parse_canonical(data[:-1])
-    version = value.get("v") if isinstance(value, dict) else None
+    value = parse_file(data, limits.SMALL_DOCUMENT_BYTES - 1)
+    version = value.get("v")
     if type(version) is int and version > VERSION:
         raise UnsupportedFormatError(f"BOOTSTRAP_VERIFICATION.json of version {version}")
     _SHAPE(value, "BOOTSTRAP_VERIFICATION.json")

@@ -7,10 +7,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint.core import handoff_log, keys, limits, record, schema, signed_line, spelling
+from savepoint.core import handoff_log, keys, record, schema, signed_line, spelling
 from savepoint.core.errors import MalformedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, parse_canonical
+from savepoint.core.strict_json import Json, parse_file
 from savepoint.core.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -117,14 +117,12 @@ def parse(data: bytes) -> Receipt:
 
     Raises MalformedError, or UnsupportedFormatError for a version above ours.
     """
-    if not data.endswith(b"}\n"):
-        raise MalformedError("receipt.json does not end with } and LF")
-    value = parse_canonical(data[:-1], limits.SMALL_DOCUMENT_BYTES)
-    version = value.get("v") if isinstance(value, dict) else None
+    value = parse_file(data)
+    version = value.get("v")
     if type(version) is int and version > VERSION:
         raise UnsupportedFormatError(f"receipt.json of version {version}")
     _SHAPE(value, "receipt.json")
-    receipt = Receipt(data, value)  # type: ignore[arg-type]  # _SHAPE saw to it
+    receipt = Receipt(data, value)
     listed = receipt.body["items"]
     if not isinstance(listed, list) or len(receipt.items) != len(listed):
         raise MalformedError("receipt.json names an item twice")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import entry, limits, record, schema, spelling
 from savepoint.core.errors import MalformedError, SavepointError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.strict_json import Json, dump, parse_file
 
 if TYPE_CHECKING:
     from savepoint.core.record import Record
@@ -99,10 +99,8 @@ def parse(data: bytes) -> Proof:
 
     Raises MalformedError, UnsupportedFormatError.
     """
-    if not data.endswith(b"}\n"):
-        raise MalformedError("a proof is one JSON object and an LF")
-    value = parse_canonical(data[:-1], limits.PROOF_BYTES)
-    version = value.get("v") if isinstance(value, dict) else None
+    value = parse_file(data, limits.PROOF_BYTES)
+    version = value.get("v")
     if type(version) is int and version > 1:
         raise UnsupportedFormatError(f"a proof of version {version}")
     _SHAPE(value, "proof")

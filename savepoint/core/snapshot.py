@@ -10,7 +10,7 @@ from savepoint.core import limits, schema, segments, spelling
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.named import NamedTuple
 from savepoint.core.segments import Segment
-from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.strict_json import Json, dump, parse_canonical, parse_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -261,11 +261,7 @@ def parse(data: bytes) -> Snapshot:
     Raises MalformedError (not one spelling of one document), TamperedError (integrity does not
     hold), UnsupportedFormatError (a format above ours).
     """
-    if len(data) > limits.SNAPSHOT_BYTES or not data.endswith(b"}\n"):
-        raise MalformedError("a snapshot ends with } and LF, within SNAPSHOT_BYTES")
-    document = parse_canonical(data[:-1], limits.SNAPSHOT_BYTES)
-    if not isinstance(document, dict):
-        raise MalformedError("a snapshot is not an object")
+    document = parse_file(data, limits.SNAPSHOT_BYTES - 1)
     version = document.get("format")
     if type(version) is int and version > FORMAT:
         raise UnsupportedFormatError(f"snapshot of format {version}; this program knows {FORMAT}")

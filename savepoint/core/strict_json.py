@@ -64,6 +64,17 @@ def parse_canonical(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> Js
     return value
 
 
+def parse_file(data: bytes, limit: int = limits.SMALL_DOCUMENT_BYTES) -> dict[str, Json]:
+    """The members of a file that is one object in its one spelling of at most `limit` bytes, then
+    an LF. Raises MalformedError.
+    """
+    if not data.endswith(b"}\n"):
+        raise MalformedError("not one JSON object and an LF")
+    value = parse_canonical(data[:-1], limit)
+    assert isinstance(value, dict)  # noqa: S101  # its last byte says so; for the type checker
+    return value
+
+
 def check_depth(data: bytes) -> None:
     """Refuse deep nesting before the recursive parser sees it: what is left without strings and
     without all that is no bracket is walked (a fault of deep input is a crash in other parsers).

@@ -237,7 +237,7 @@ def publish(found: Fetched, home: Home, kept: Backup, folder: str) -> Published:
             head, here = trusted.load(paths), there.instance(paths.slug)
             if head is not None:
                 trusted.make_folder(here)
-                head.save(here)
+                trusted.save(here, head)
         _raise_threads(found.store, there)
         aside = _make_room(home, there)
         _move(found.store.path, there.path)
@@ -253,7 +253,7 @@ def _raise_threads(source: Store, target: Store) -> None:
     seen = trusted.load(here)
     if head is not None and (seen is None or seen.seq < head.seq):
         trusted.make_folder(here)
-        head.save(here)
+        trusted.save(here, head)
 
 
 def _make_room(home: Home, store: Store) -> str | None:

@@ -143,4 +143,4 @@ def settle(paths: InstancePaths) -> None:
     if trusted.load(paths) is None:
         last = savepoints.records(paths).all[-1]
         trusted.make_folder(paths)
-        trusted.first(last.seq, last.hash, recreated=False).save(paths)
+        trusted.save(paths, trusted.first(last.seq, last.hash, recreated=False))

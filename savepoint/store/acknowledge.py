@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import keys, limits, record, schema, snapshot, spelling
-from savepoint.core.errors import DiskError, MalformedError, SavepointError
+from savepoint.core.errors import DiskError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import Json, dump, parse_canonical
+from savepoint.core.strict_json import Json, dump, parse_file
 from savepoint.store import durable, index, trusted
 from savepoint.store.files import read_bounded
 from savepoint.store.layout import SNAPSHOT_FOLDER, InstancePaths
@@ -62,10 +62,8 @@ class Draft(NamedTuple):
     @classmethod
     def parse(cls, data: bytes) -> Draft:
         """The inverse of `to_bytes`. Raises MalformedError."""
-        value = parse_canonical(data.removesuffix(b"\n"), 2 * limits.SNAPSHOT_BYTES)
+        value = parse_file(data, 2 * limits.SNAPSHOT_BYTES)
         _DRAFT(value, "draft")
-        if not isinstance(value, dict):
-            raise MalformedError("a draft is not an object")
         _, *fields = value.values()
         return cls(*fields)  # type: ignore[arg-type]  # _DRAFT
 
@@ -96,7 +94,7 @@ def acknowledge(
         position = index.next_position(paths, tail, head)
         if position.gap is not None and head is not None:
             head = head._replace(gaps=(*head.gaps, position.gap))
-            head.save(paths)  # before the record: else a kill would make the gap look cut out
+            trusted.save(paths, head)  # before the record: else a kill makes it look cut out
         sealed = _sealed(paths, draft.document, seed, tail, position)
         name = _write_snapshot(paths, sealed, position.seq)
         one = _record(draft, sealed, name, seed, position)
@@ -198,4 +196,4 @@ def _raise_trusted(
     if head is None:
         head = trusted.first(0, spelling.ZERO_DIGEST, recreated=not is_first)
         trusted.make_folder(paths)
-    head.raised(one.seq, one.hash).save(paths)
+    trusted.save(paths, head.raised(one.seq, one.hash))

@@ -61,7 +61,7 @@ def give_birth(store: Store, instance: Instance, now: int) -> tuple[InstancePath
     )
     index.append(paths, index.settle(paths), birth.line)
     trusted.make_folder(paths)
-    trusted.first(1, birth.hash, recreated=False).save(paths)
+    trusted.save(paths, trusted.first(1, birth.hash, recreated=False))
     return paths, birth
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits, schema
 from savepoint.core.errors import SavepointError
-from savepoint.core.strict_json import dump, parse_canonical
+from savepoint.core.strict_json import dump, parse_file
 from savepoint.store.files import read_bounded
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ def load(paths: InstancePaths) -> int:
     """
     try:
         data = read_bounded(paths.border, limits.RECORD_BYTES) or b""
-        value = parse_canonical(data.removesuffix(b"\n"))
+        value = parse_file(data)
         _SHAPE(value, "border.json")
     except SavepointError:
         return 0
-    assert isinstance(value, dict)  # noqa: S101  # _SHAPE saw it; for the type checker
     return int(str(value["seq"]))
 
 

@@ -235,4 +235,4 @@ def _raise_trusted(store: Store, seq: int, record_hash: str) -> None:
     paths = store.instance(THREADS)
     head = trusted.load(paths) or trusted.first(seq, record_hash, recreated=seq > 0)
     trusted.make_folder(paths)
-    head.raised(seq, record_hash).save(paths)
+    trusted.save(paths, head.raised(seq, record_hash))

@@ -178,7 +178,7 @@ def _vouch(store: Store, held: list[Entry]) -> None:
 def _see(store: Store, last: Entry) -> None:
     paths = store.instance(THREADS)
     trusted.make_folder(paths)
-    trusted.first(last.seq, last.hash, recreated=False).save(paths)
+    trusted.save(paths, trusted.first(last.seq, last.hash, recreated=False))
 
 
 def _held(store: Store) -> list[Entry]:

@@ -173,7 +173,7 @@ def test_document_describes_the_trusted_head(home: Path) -> None:
     paths = Home(str(home)).store("00" * 8).instance("gabriel-215-01234567")
     trusted.make_folder(paths)
     head = trusted.first(7, "ab" * 32, recreated=False)
-    head.save(paths)
+    trusted.save(paths, head)
     data = Path(paths.trusted).read_bytes()
     assert data.endswith(b"}\n")
     assert verifier.fits("trusted", verifier.canonical(data[:-1], 2**22))
@@ -181,7 +181,12 @@ def test_document_describes_the_trusted_head(home: Path) -> None:
     assert not verifier.fits("trusted", json.loads(data) | {"gaps": [{"last": 4, "first": 3}]})
 
 
-def test_document_describes_the_border() -> None:
+def test_document_describes_the_border(home: Path) -> None:
     data = border.to_bytes(7)
+    paths = Home(str(home)).store("00" * 8).instance("gabriel-215-01234567")
+    Path(paths.path).mkdir(parents=True)
+    for spelled, first in ((data, 7), (data[:-1], 0)):
+        Path(paths.border).write_bytes(spelled)
+        assert border.load(paths) == first
     assert data.endswith(b"}\n")
     assert verifier.fits("border", verifier.canonical(data[:-1], 2**22))

@@ -25,8 +25,9 @@ from savepoint.core import (
 )
 from savepoint.core.errors import MalformedError, TamperedError, UnsupportedFormatError
 from savepoint.core.segments import Segment
-from savepoint.core.verdicts import Verdict, worst
+from savepoint.core.verdicts import Lack, Verdict, worst
 from savepoint.store import trusted
+from savepoint.store.fsck import upkeep
 from savepoint.store.layout import Home
 from tests.conformance.vectors import FOLDER, Vector, load, members, opened
 from tests.vectors import make
@@ -294,6 +295,11 @@ def _load(home: Path, data: bytes) -> TrustedHead:
 @each("trusted.json")
 def test_trusted(vector: Vector, home: Path) -> None:
     assert outcome(lambda: _load(home, vector.data)) == vector.expect
+    found = upkeep.trusted_head(Home(str(home)).store("00" * 8).instance("gabriel-215-01234567"))
+    if isinstance(found, Lack):
+        assert (vector.expect, found.unsupported) == ("unsupported", True)
+    else:
+        assert (found is not None) == (vector.expect == "ok")
 
 
 @pytest.mark.parametrize("one", members("trusted.json", "verdicts"), ids=lambda one: one["name"])

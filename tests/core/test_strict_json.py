@@ -120,3 +120,10 @@ def test_size_is_looked_at_first() -> None:
     with pytest.raises(MalformedError, match="at most 3 are allowed"):
         strict_json.parse(b"\xff\xff\xff\xff", 3)
     assert strict_json.parse(b"[1]", 3) == [1]
+
+
+@pytest.mark.parametrize("data", [b'{"a":1}', b'{"a":1}\n\n', b'{"a":1}\r\n', b"[]\n", b"\n", b""])
+def test_a_file_is_one_object_and_an_lf(data: bytes) -> None:
+    assert strict_json.parse_file(b'{"a":1}\n') == {"a": 1}
+    with pytest.raises(MalformedError):
+        strict_json.parse_file(data)

@@ -45,7 +45,7 @@ def _forget_the_last(it: Pushing) -> None:
     """Another record stands where the trusted head has seen the index's last one: a twin's."""
     head = trusted.load(it.layer.paths)
     assert head is not None
-    head._replace(record="ab" * 32).save(it.layer.paths)
+    trusted.save(it.layer.paths, head._replace(record="ab" * 32))
 
 
 def _verdict(it: Pushing) -> str:

@@ -31,7 +31,7 @@ def forked(place: Place) -> Place:
     Path(place.paths.trusted).unlink()
     place.save()
     assert head is not None
-    head.save(place.paths)
+    trusted.save(place.paths, head)
     assert place.verdict() is Verdict.ROLLED_BACK
     return place
 

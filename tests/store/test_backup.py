@@ -95,8 +95,8 @@ def test_a_document_that_is_no_backup_is_refused_without_a_word_of_it(
         target.append(target[0])
     else:
         target[last] = new
-    data = json.dumps(value, separators=(",", ":")).encode()
-    assert data != scene.kept.to_bytes().removesuffix(b"\n")
+    data = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    assert data != scene.kept.to_bytes()
     with pytest.raises(MalformedError) as raised:
         backup.parse(data)
     assert raised.value.message == "what it holds is no backup of keys"
@@ -107,6 +107,11 @@ def test_a_document_that_is_no_backup_is_refused_without_a_word_of_it(
 def test_what_is_no_document_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError):
         backup.parse(data)
+
+
+def test_a_document_without_its_lf_is_refused(scene: Scene) -> None:
+    with pytest.raises(MalformedError):
+        backup.parse(scene.kept.to_bytes().removesuffix(b"\n"))
 
 
 def test_a_newer_version_is_not_called_damaged(scene: Scene) -> None:

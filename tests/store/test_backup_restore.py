@@ -120,7 +120,7 @@ def test_trusted_heads_only_rise(scene: Scene) -> None:
     ours = seen._replace(
         seq=1, record="01" * 32, remote_tip="f" * 40, ledgers={"a": low, "b": high}
     )
-    ours.save(paths)
+    trusted.save(paths, ours)
     theirs = seen._replace(ledgers={"a": high, "b": low, "c": low})
     (member,) = scene.kept.instances
     kept = scene.kept._replace(instances=(member._replace(head=theirs),))
@@ -128,7 +128,7 @@ def test_trusted_heads_only_rise(scene: Scene) -> None:
     merged: dict[str, Json] = {"a": high, "b": high, "c": low}
     assert trusted.load(paths) == theirs._replace(remote_tip="f" * 40, ledgers=merged)
     newest = seen._replace(seq=99, record="02" * 32)
-    newest.save(paths)
+    trusted.save(paths, newest)
     safekeeping.restore(Home(scene.store.home), kept)
     assert trusted.load(paths) == newest._replace(ledgers={"a": high, "b": low, "c": low})
 

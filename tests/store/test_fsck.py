@@ -20,6 +20,7 @@ from savepoint.store.session import pending, sessions
 from savepoint.store.session.pending import Note
 from savepoint.store.session.sessions import Session
 from savepoint.store.witness import evidence
+from savepoint.store.witness.witness import verify_local
 from tests import conftest
 from tests.store.checking import check, told
 from tests.verify import builder
@@ -98,6 +99,21 @@ def test_missing_trusted_head_is_21(built: Built) -> None:
     assert (found.exit_code, found.hint) == (21, "run `savepoint fsck --repair`")
     built.trusted.write_bytes(b"{}\n")
     built.trusted.chmod(0o600)
+    assert "damaged, which counts as missing" in told(check(built), "note")
+
+
+@pytest.mark.parametrize("defect", ["blanks", "lf_missing", "extra_member", "negative"])
+def test_what_verify_takes_for_no_trusted_head_is_none_to_fsck(built: Built, defect: str) -> None:
+    """By rules of its own, fsck read it, and found no damage."""
+    data = built.trusted.read_bytes()
+    spoiled = {
+        "blanks": data.replace(b":", b": "),
+        "lf_missing": data.removesuffix(b"\n"),
+        "extra_member": data.replace(b'"v":1', b'"v":1,"x":1'),
+        "negative": data.replace(b'"seq":', b'"seq":-'),
+    }
+    built.trusted.write_bytes(spoiled[defect])
+    assert verify_local(built.paths).exit_code == check(built).exit_code == 21
     assert "damaged, which counts as missing" in told(check(built), "note")
 
 

@@ -220,7 +220,7 @@ def test_repair_that_is_killed_is_finished_by_the_next(
     put_back_after(built, 1, tmp_path / "one")
     head = trusted.load(built.paths)
     assert head is not None
-    head._replace(recreated=True).save(built.paths)
+    trusted.save(built.paths, head._replace(recreated=True))
     calls = 0
     real = getattr(durable, step)
 

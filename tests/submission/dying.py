@@ -17,11 +17,12 @@ from anchor_service import queue
 from anchor_service.ledgers.embedded import EmbeddedLedger
 from anchor_service.queue import Queue
 from savepoint.cli.worker import process
-from savepoint.store.trusted import TrustedHead
+from savepoint.store import trusted
 
 if TYPE_CHECKING:
     from anchor_service.queue import Submission
     from savepoint.core.ledger import Blockhash
+    from savepoint.core.trusted_head import TrustedHead
     from savepoint.store.layout import InstancePaths
 
 BEFORE = [f"before {state}" for state in (queue.PREPARED, queue.SENT, queue.VERIFIED)]
@@ -37,7 +38,7 @@ def die() -> NoReturn:
 
 def arm(point: str) -> None:
     """Die there the first time."""
-    put, send, save = Queue.put, EmbeddedLedger.send, TrustedHead.save
+    put, send, save = Queue.put, EmbeddedLedger.send, trusted.save
 
     def at(here: str) -> None:
         if here == point:
@@ -54,15 +55,15 @@ def arm(point: str) -> None:
         send(ledger, transaction, blockhash)
         at("behind send")
 
-    def dying_save(head: TrustedHead, paths: InstancePaths) -> None:
+    def dying_save(paths: InstancePaths, head: TrustedHead) -> None:
         at("before head" if head.ledgers else "")
-        save(head, paths)
+        save(paths, head)
         at("behind head" if head.ledgers else "")
 
     for owner, name, dying in (
         (Queue, "put", dying_put),
         (EmbeddedLedger, "send", dying_send),
-        (TrustedHead, "save", dying_save),
+        (trusted, "save", dying_save),
     ):
         setattr(owner, name, dying)
 

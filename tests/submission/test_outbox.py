@@ -209,7 +209,7 @@ def test_each_question_fails_in_our_words(it: Anchoring) -> None:
 def _without_head(paths: InstancePaths) -> None:
     head = trusted.load(paths)
     assert head is not None
-    head._replace(recreated=True).save(paths)
+    trusted.save(paths, head._replace(recreated=True))
 
 
 def test_the_embedded_ledger_vouches_for_no_head_that_was_made_anew(cli: Scene) -> None:

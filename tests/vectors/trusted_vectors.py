@@ -49,6 +49,8 @@ def heads() -> list[Members]:
         vector("recreated", "ok", _head(7, "ab" * 32, recreated=True)),
         vector("empty", "malformed", b""),
         vector("cut", "malformed", full[:-9]),
+        vector("lf_missing", "malformed", full[:-1]),
+        vector("two_lf", "malformed", full + b"\n"),
         vector("zeros", "malformed", b"\0" * len(full)),
     ]
     for name, old, new in (

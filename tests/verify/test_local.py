@@ -268,7 +268,7 @@ def test_verify_6_hash_of_a_session_id_that_a_file_may_have_is_not_its_name(buil
 def test_trusted_head_of_the_store_is_the_one_that_is_asked(built: Built) -> None:
     head = trusted.load(built.paths)
     assert head is not None
-    head.raised(99, spelling.ZERO_DIGEST).save(built.paths)
+    trusted.save(built.paths, head.raised(99, spelling.ZERO_DIGEST))
     assert verify_local(built.paths).exit_code == 22
 
 

@@ -85,7 +85,7 @@ def leave(at: Place, after: Config) -> None:
             for genesis, entry in others if head else ():
                 if head and head.ledgers.get(genesis, {}).get("entry") == entry:  # type: ignore[union-attr]  # its shape
                     head = head.without_ledger(genesis)
-                    head.save(paths)
+                    trusted.save(paths, head)
 
 
 def without(before: Config, key: str) -> Config:

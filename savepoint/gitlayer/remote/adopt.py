@@ -160,7 +160,7 @@ def raise_head(paths: InstancePaths, head: TrustedHead | None, last: Record) -> 
     if head is None:
         head = trusted.first(0, last.hash, recreated=False)
         trusted.make_folder(paths)
-    head.raised(last.seq, last.hash)._replace(recreated=False).save(paths)
+    trusted.save(paths, head.raised(last.seq, last.hash)._replace(recreated=False))
 
 
 def _forked(remote: Remote) -> RolledBackError:

@@ -51,7 +51,7 @@ def note(repo: Repository, paths: InstancePaths, at: Cursor) -> None:
     """
     head = trusted.load(paths)
     if head is not None and (head.remote_tip, head.recreated) != (at.commit, False):
-        head._replace(remote_tip=at.commit, recreated=False).save(paths)
+        trusted.save(paths, head._replace(remote_tip=at.commit, recreated=False))
     path = os.path.join(repo.path, _TRACKING, paths.slug)
     durable.make_directories(os.path.dirname(path))
     durable.replace_cache(repo.ours(_cache(paths.slug)), dump(dict(at._asdict())) + b"\n")
@@ -66,7 +66,7 @@ def forget(repo: Repository, paths: InstancePaths, tip: str | None = None) -> No
     durable.remove(os.path.join(repo.path, _TRACKING, paths.slug))
     head = trusted.load(paths)
     if head is not None and head.remote_tip != tip:
-        head._replace(remote_tip=tip).save(paths)
+        trusted.save(paths, head._replace(remote_tip=tip))
 
 
 def _cache(slug: str) -> str:

@@ -59,7 +59,7 @@ def bring(
         durable.replace(paths.border, border.to_bytes(newest))
     head = seen or trusted.first(0, "0" * 64, recreated=False)
     trusted.make_folder(paths)
-    head.raised(found.last.seq, found.last.hash)._replace(remote_tip=tip).save(paths)
+    trusted.save(paths, head.raised(found.last.seq, found.last.hash)._replace(remote_tip=tip))
     durable.replace(paths.index_file, found.data)
     return brought
 

@@ -65,7 +65,7 @@ def _repair(paths: InstancePaths, now: int) -> list[Repaired]:
     seed = keyring.authority(paths)
     if head is not None and position.gap is not None:
         head = head._replace(gaps=(*head.gaps, position.gap))
-        head.save(paths)  # before the record: else a kill would make the gap look cut out
+        trusted.save(paths, head)  # before the record: else a kill would make the gap look cut out
     accept = _Accept(paths, found.records[0][0].instance, seed, now)
     made = accept.append(tail, position, bodies)
     _raise_trusted(paths, head, made[-1])
@@ -133,7 +133,7 @@ def _raise_trusted(paths: InstancePaths, head: TrustedHead | None, last: Record)
     if head is None:
         head = trusted.first(0, spelling.ZERO_DIGEST, recreated=False)
         trusted.make_folder(paths)
-    head.raised(last.seq, last.hash)._replace(recreated=False).save(paths)
+    trusted.save(paths, head.raised(last.seq, last.hash)._replace(recreated=False))
 
 
 def _tell(paths: InstancePaths, now: int, one: Record) -> str:

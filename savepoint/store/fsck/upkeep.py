@@ -1,6 +1,6 @@
 """What fsck checks besides the rules of verification: config, caches, keys, leftovers of crashes.
 
-Shares no code with what writes these files.
+Shares no code with what writes these files, but for the spelling of a trusted head.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import limits, spelling
-from savepoint.core.chain import Gap
-from savepoint.core.errors import MalformedError, SavepointError
-from savepoint.core.named import NamedTuple
+from savepoint.core import limits
+from savepoint.core import trusted_head as head_document
+from savepoint.core.errors import MalformedError, SavepointError, UnsupportedFormatError
 from savepoint.core.strict_json import Json, dump, parse
 from savepoint.core.verdicts import Lack
 from savepoint.store.fsck import key_items
@@ -23,6 +22,7 @@ from savepoint.store.witness import evidence
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from savepoint.core.trusted_head import TrustedHead
     from savepoint.core.verify_index import Index
     from savepoint.store.fsck.survey import Survey
     from savepoint.store.layout import InstancePaths, Store
@@ -31,28 +31,16 @@ _TAMPERED, _ROLLED_BACK, _UNSUPPORTED, _DISK = 20, 22, 23, 40  # exit codes
 _REGAIN = "`savepoint fsck --repair` brings back what the remote has"
 
 
-class Head(NamedTuple):
-    """A trusted head, as far as the rules ask for it."""
-
-    seq: int
-    record: str
-    recreated: bool
-    gaps: tuple[Gap, ...]
-
-
-def trusted_head(paths: InstancePaths) -> Head | Lack | None:
+def trusted_head(paths: InstancePaths) -> TrustedHead | Lack | None:
     """What is in trusted/; None where there is none, or none that can be understood."""
     data = evidence.read(paths.trusted, limits.SMALL_DOCUMENT_BYTES)
     if isinstance(data, Lack):
         return data if data.unreadable else None
     try:
-        value = _members(parse(data))
-        if type(value.get("v")) is int and _count(value["v"]) > 1:
-            return Lack(f"is of version {value['v']}", unreadable=True, unsupported=True)
-        gaps = tuple(Gap(*map(_count, _members(one).values())) for one in _items(value["gaps"]))
-        record, recreated = spelling.digest(str(value["record"])), value["recreated"] is not False
-        return Head(_count(value["seq"]), record, recreated, gaps)
-    except (SavepointError, KeyError, TypeError):
+        return head_document.parse(data)
+    except UnsupportedFormatError as failure:
+        return Lack(failure.message, unreadable=True, unsupported=True)
+    except MalformedError:
         return None
 
 
@@ -222,10 +210,4 @@ def _members(value: Json) -> dict[str, Json]:
 def _items(value: Json) -> list[Json]:
     if not isinstance(value, list):
         raise MalformedError("not a list")
-    return value
-
-
-def _count(value: Json) -> int:
-    if type(value) is not int:
-        raise MalformedError("not a number")
     return value

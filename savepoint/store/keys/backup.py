@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from savepoint.core import keys, limits, schema, spelling
+from savepoint.core import keys, limits, schema, spelling, trusted_head
 from savepoint.core.errors import (
     KeyFileError,
     MalformedError,
@@ -20,13 +20,12 @@ from savepoint.core.errors import (
 )
 from savepoint.core.named import NamedTuple
 from savepoint.core.spelling import Instance
-from savepoint.core.strict_json import Json, dump, parse_canonical
-from savepoint.store import trusted
+from savepoint.core.strict_json import Json, dump, parse_file
 from savepoint.store.files import read_bounded
 from savepoint.store.keys.keyring import ROOT_FILE
 
 if TYPE_CHECKING:
-    from savepoint.store.trusted import TrustedHead
+    from savepoint.core.trusted_head import TrustedHead
 
 TYPE = "SAVEPOINT_KEYS"
 _STARTS = b"age-encryption.org/"
@@ -104,12 +103,12 @@ def parse(data: bytes) -> Backup:
     Raises MalformedError, never with a word of the document, and UnsupportedFormatError.
     """
     try:
-        value = parse_canonical(data.removesuffix(b"\n"))
-        version = value.get("v") if isinstance(value, dict) else None
+        value = parse_file(data)
+        version = value.get("v")
         if type(version) is int and version > 1:
             raise UnsupportedFormatError(f"the backup is of version {version}")
         _SHAPE(value, "backup")
-        return _checked(value)  # type: ignore[arg-type]  # _SHAPE
+        return _checked(value)
     except MalformedError:
         raise MalformedError("what it holds is no backup of keys", hint=_ANOTHER) from None
 
@@ -185,7 +184,7 @@ def _checked(value: dict[str, Json]) -> Backup:
 
 def _member(value: dict[str, Json]) -> Member:
     instance, nonce, key, head = value.values()
-    known = trusted.from_json(head) if head is not None else None
+    known = trusted_head.from_json(head) if head is not None else None
     return Member(str(instance), bytes.fromhex(str(nonce)), spelling.key_bytes(str(key)), known)
 
 
@@ -211,7 +210,7 @@ _SHAPE = schema.members(
                     "instance": schema.spelled(Instance.parse),
                     "nonce": schema.hexadecimal(keys.NONCE_BYTES),
                     "key": schema.spelled(spelling.key_bytes),
-                    "head": schema.nullable(schema.anything),  # trusted.from_json has its shape
+                    "head": schema.nullable(schema.anything),  # from_json has its shape
                 }
             )
         ),

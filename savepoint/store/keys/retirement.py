@@ -67,7 +67,7 @@ def _sign_off(paths: InstancePaths, name: str, seed: bytes, now: int) -> int:
     position = index.next_position(paths, tail, head)
     if position.gap is not None and head is not None:
         head = head._replace(gaps=(*head.gaps, position.gap))
-        head.save(paths)  # before the record: else a kill would make the gap look cut out
+        trusted.save(paths, head)  # before the record: else a kill would make the gap look cut out
     last = record.make(
         "retire",
         seq=position.seq,
@@ -79,7 +79,7 @@ def _sign_off(paths: InstancePaths, name: str, seed: bytes, now: int) -> int:
     )
     index.append(paths, tail, last.line)
     if head is not None and (position.gap or index.holds(paths, tail.last, head.seq, head.record)):
-        head.raised(last.seq, last.hash).save(paths)  # over a fork it stays, as after a save
+        trusted.save(paths, head.raised(last.seq, last.hash))  # a fork stays, as after a save
     return last.seq
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from savepoint.core import limits, schema, spelling
 from savepoint.core.errors import KeyFileError, SavepointError
 from savepoint.core.named import NamedTuple
-from savepoint.core.strict_json import dump, parse_canonical
+from savepoint.core.strict_json import dump, parse_file
 from savepoint.store import durable, index, savepoints, trusted
 from savepoint.store.config import Config
 from savepoint.store.files import read_bounded
@@ -96,11 +96,10 @@ def backed_up(store: Store) -> int | None:
     """
     try:
         data = read_bounded(store.backup_note, limits.SMALL_DOCUMENT_BYTES) or b""
-        value = parse_canonical(data.removesuffix(b"\n"))
+        value = parse_file(data)
         _NOTE(value, "backup.json")
     except SavepointError:
         return None
-    assert isinstance(value, dict)  # noqa: S101  # _NOTE saw it; for the type checker
     try:
         roots = keyring.root_seeds(store)
         identity = agekeys.text(store.age_identity).encode()
@@ -181,7 +180,7 @@ def _raise_heads(store: Store, kept: Backup) -> None:
         before = trusted.load(paths)
         after = _higher(before, one.head)
         if after is not None and after != before:
-            after.save(paths)
+            trusted.save(paths, after)
 
 
 def _higher(ours: TrustedHead | None, theirs: TrustedHead | None) -> TrustedHead | None:
