@@ -2,64 +2,121 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
-from savepoint.core.errors import CommitError
+from savepoint.core.errors import CommitError, SavepointError
 from savepoint.gitlayer import repository, tree
 
 if TYPE_CHECKING:
     from savepoint.gitlayer.commits.message import Commit
     from savepoint.gitlayer.repository import Repository
 
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git knows it without having it
-_TREES_BYTES = 256 * limits.MIB  # of what changes from commit to commit
+_TREES_BYTES = 32 * limits.MIB  # of a level of the trees of AT_ONCE commits
 _PLAIN = b"100644"
-_GONE = b"000000"
+_FOLDER = b"40000"
+_ID_BYTES = repository.ID_DIGITS // 2
 
 Files = dict[str, str]  # path → blob
 
 
 def trees(repo: Repository, commits: list[Commit]) -> list[Files | None]:
-    """The files of each of these commits. None where git cannot list them all at once, or an entry
-    is no plain file: whoever looks at that commit alone is told what it is. Raises DiskError.
+    """The files of each of these commits, of which at most AT_ONCE are asked for. None where git
+    cannot give their trees all at once, or one is nothing that a savepoint has: whoever looks at
+    that commit alone is told what it is.
+
+    Each tree is read once, level by level, and its entries are counted before they are listed:
+    `git diff-tree -r` of trees that name each other many times over takes all memory.
     """
     if len(commits) < _SEVERAL:
         return [None] * len(commits)
-    names = [_EMPTY_TREE, *(one.tree for one in commits)]
-    pairs = [f"{a} {b}\n" for a, b in pairwise(names)]
-    options = ("--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-    running = repo.start("diff-tree", *options, stdin="".join(pairs).encode(), limit=_TREES_BYTES)
-    result = running.finish(repo.deadline)
-    if not result.ok:
+    try:
+        walk = _Walk(_levels(repo, {one.tree for one in commits}))
+    except (SavepointError, ValueError):  # ValueError: git ended before the last
         return [None] * len(commits)
-    return _walked(result.out, [pair.encode() for pair in pairs])
-
-
-_SEVERAL = 3  # commits; fewer are listed one by one
-
-
-def _walked(data: bytes, pairs: list[bytes]) -> list[Files | None]:
-    found, at = list[Files | None](), 0
-    files, odd = Files(), set[str]()
-    for pair in pairs:
-        if data.startswith(pair, at):
-            at += len(pair)
-        while data.startswith(b":", at):
-            end = data.index(b"\0", at)
-            after = data.index(b"\0", end + 1)
-            _, mode, _, blob, _ = data[at:end].split(b" ")
-            path = data[end + 1 : after].decode("utf-8", "backslashreplace")
-            files.pop(path, None)
-            odd.discard(path)
-            if mode == _PLAIN:
-                files[path] = blob.decode()
-            elif mode != _GONE:
-                odd.add(path)
-            at = after + 1
-        found.append(None if odd else dict(files))
+    found, total = list[Files | None](), 0
+    for one in commits:
+        total += walk.entries(one.tree) or 0
+        found.append(walk.files("", one.tree) if total <= _ENTRIES else None)
     return found
+
+
+AT_ONCE = 256  # commits
+_SEVERAL = 3  # commits; fewer are listed one by one
+_ENTRIES = 20 * limits.TREE_FILES  # of all these commits
+_LEVELS = 8  # ours have 3
+_Level = dict[str, "list[tuple[bytes, str, str]] | None"]  # tree → mode, name and id of its entries
+
+
+def _levels(repo: Repository, wanted: set[str]) -> _Level:
+    """The trees, and those below them; None for one that git would not have written. Raises
+    CommitError, DiskError.
+    """
+    found: _Level = {}
+    for _ in range(_LEVELS):
+        names = sorted(wanted)
+        if not names:
+            break
+        data = tree.contents(repo, names, _TREES_BYTES, b"tree")
+        below = {name: _parsed(one) for name, one in zip(names, data, strict=True)}
+        found |= below
+        every = (entry for entries in below.values() for entry in entries or ())
+        wanted = {one for mode, _, one in every if mode == _FOLDER} - found.keys()
+    return found
+
+
+def _parsed(data: bytes) -> list[tuple[bytes, str, str]] | None:
+    entries, at = list[tuple[bytes, str, str]](), 0
+    while at < len(data):
+        end = data.find(b"\0", at)
+        mode, blank, name = data[at:end].partition(b" ")
+        if end < 0 or not blank or len(data) < end + 1 + _ID_BYTES:
+            return None
+        at = end + 1 + _ID_BYTES
+        entries.append((mode, name.decode("utf-8", "backslashreplace"), data[end + 1 : at].hex()))
+    return entries
+
+
+class _Walk:
+    """What stands below trees, each of which is looked at once."""
+
+    def __init__(self, levels: _Level) -> None:
+        self._levels = levels
+        self._entries: dict[str, int | None] = {}
+        self._files: dict[tuple[str, str], Files] = {}
+
+    def entries(self, name: str) -> int | None:
+        """How many there are below a tree; None for more than a savepoint has, or others."""
+        if name not in self._entries:
+            self._entries[name] = self._counted(name)
+        return self._entries[name]
+
+    def _counted(self, name: str) -> int | None:
+        entries = self._levels.get(name)
+        if entries is None:  # or of too deep a level
+            return None
+        count = len(entries)
+        for mode, _, one in entries:
+            below = self.entries(one) if mode == _FOLDER else 0
+            if below is None or mode not in (_FOLDER, _PLAIN):
+                return None
+            count += below
+        return count if count <= limits.TREE_FILES else None
+
+    def files(self, path: str, name: str) -> Files | None:
+        """Those below a tree that stands at `path`."""
+        return None if self.entries(name) is None else self._listed(path, name)
+
+    def _listed(self, path: str, name: str) -> Files:
+        found = self._files.get((path, name))
+        if found is None:
+            found = self._files[path, name] = {}
+            for mode, one, what in self._levels[name] or ():
+                if mode == _FOLDER:
+                    found.update(self._listed(f"{path}{one}/", what))
+                else:
+                    found[path + one] = what
+        return found
 
 
 class Blobs:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint.core import limits
 from savepoint.core.errors import CommitError, MalformedError
+from savepoint.gitlayer import repository
 
 if TYPE_CHECKING:
     from savepoint.gitlayer.repository import Repository
@@ -21,6 +22,8 @@ BOOTSTRAP = "BOOTSTRAP_VERIFICATION.json"
 
 _CLOSED_CHUNKS = "logs/precompact-savepoint/"
 _FILE_MODE = b"100644"
+_FOLDER = b"040000 tree "
+_ENTRY_BYTES = 200  # of a line of `git ls-tree`; ours have 140
 
 
 def closed_chunk(first: int) -> str:
@@ -59,12 +62,23 @@ class ForeignEntryError(CommitError):
 
 
 def list_files(repo: Repository, commit: str, *below: str) -> dict[str, str]:
-    """Path → blob of the files of a commit. Raises CommitError, ForeignEntryError, DiskError."""
-    limit = limits.TREE_FILES * 200
-    listing = repo.run("ls-tree", "-r", "-z", "--full-tree", commit, *below, limit=limit)
+    """Path → blob of the files of a commit. Raises CommitError, ForeignEntryError, DiskError.
+
+    Folders are listed too, so that what git writes grows with all that it walks: a few trees that
+    name each other many times over are more entries than a disk holds, and empty ones no file.
+    """
+    limit = limits.TREE_FILES * _ENTRY_BYTES
+    options = ("-r", "-t", "-z", "--full-tree")
+    result = repo.start("ls-tree", *options, commit, *below, limit=limit).finish(repo.deadline)
+    if len(result.out) > limit:
+        raise ForeignEntryError(f"commit {commit} has more entries than a savepoint can have")
+    if not result.ok:
+        raise repository.failure(result)
     files = {}
-    for entry in listing.split(b"\0")[:-1]:
+    for entry in result.out.split(b"\0")[:-1]:
         kind, _, path = entry.partition(b"\t")
+        if kind.startswith(_FOLDER):
+            continue
         mode, _, rest = kind.partition(b" blob ")
         if mode != _FILE_MODE:  # a link, a submodule: a clone could be made to read through it
             raise ForeignEntryError(f"commit {commit} has an entry that is no plain file")
