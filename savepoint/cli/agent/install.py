@@ -58,8 +58,9 @@ def install(
     """Let the agent save by itself.
 
     Our hooks and status line go into its settings; the user's own status line goes on inside ours.
-    Nothing else in the file changes; a copy is kept. The first event in a project makes a store for
-    it. The status line runs `savepoint statusline`, which says how it is used with --help.
+    Nothing else in the file changes; a copy is kept, in installed.json beside the stores, until
+    `uninstall`. The first event in a project makes a store for it. The status line runs `savepoint
+    statusline`, which says how it is used with --help.
     """
     where = _of(agent, project)
     file = SettingsFile.read(settings_paths(where)[scope])
@@ -74,6 +75,7 @@ def install(
     _tell(file, after, "installed", dry_run=dry_run, as_json=as_json)
     if not dry_run and not as_json:
         terminal.say(f"the hook is {program.hook}; `savepoint doctor` looks at all of it")
+        terminal.say("sessions from before: `savepoint init`, then `savepoint sweep` in a project")
     _warn(where, scope, file)
 
 
