@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from savepoint.core.handoff_log import Author, Draft, Entry
     from savepoint.core.strict_json import Json
+    from savepoint.core.trusted_head import TrustedHead
     from savepoint.store.layout import Store
 
 LOCK = ".lock"
@@ -110,8 +111,7 @@ def opened(store: Store, deadline: float, *, make_it: bool = False) -> Iterator[
         hint = "`savepoint handoff thread TITLE` opens one"
         raise HandoffError("this project has no threads", hint=hint)
     with Lock(os.path.join(folder, LOCK), deadline):
-        data = _bytes(store)
-        chain = _checked(store, data)
+        chain, data = _checked(store)
         size = _settle(store, chain, data)
         yield Log(store, chain, size)
 
@@ -128,7 +128,7 @@ def read(store: Store) -> Ledger | None:
 
 def lines(store: Store) -> list[Entry]:
     """Its lines, without its lock, none where there are none. Raises as `opened`."""
-    return _checked(store, _bytes(store)).entries
+    return _checked(store)[0].entries
 
 
 def unseen(store: Store) -> str:
@@ -163,24 +163,28 @@ def _bytes(store: Store) -> bytes:
         raise TamperedError(failure.message, hint=_HINT) from None
 
 
-def _checked(store: Store, data: bytes) -> Chain:
-    """The log's lines, each of them good, by a key of this store, and as many as were ever seen."""
+def _checked(store: Store) -> tuple[Chain, bytes]:
+    """The log's lines, each of them good, by a key of this store, and as many as were ever seen;
+    and its bytes. They are read after the trusted head: of a log that grew in between, the head was
+    newer, and whoever looked while another appended was told that it was rolled back.
+    """
+    head = trusted.load(store.instance(THREADS))
+    data = _bytes(store)
     chain = Chain(data)
     if chain.fault is not None:
         if chain.fault.exit_code == TamperedError.exit_code:
             raise TamperedError(chain.fault.message, hint=_HINT)
         raise chain.fault
-    seen = _as_seen(store, chain.entries)
+    seen = _as_seen(store, head, chain.entries)
     stranger = signed_by_others(store, chain.entries[seen:])
     if stranger is not None:
         why = f"record {stranger.seq} of {path_of(store)}: no instance has its key"
         raise TamperedError(why, hint=_HINT)
-    return chain
+    return chain, data
 
 
-def _as_seen(store: Store, entries: Sequence[Entry]) -> int:
+def _as_seen(store: Store, head: TrustedHead | None, entries: Sequence[Entry]) -> int:
     """How many of them are those that were seen before. Raises TamperedError, RolledBackError."""
-    head = trusted.load(store.instance(THREADS))
     if head is None or not head.seq:
         return 0
     last = entries[head.seq - 1 : head.seq]

@@ -23,6 +23,7 @@ from savepoint.core.errors import (
 )
 from savepoint.core.handoff_log import Author, Chain, Draft
 from savepoint.store import durable
+from savepoint.store.files import read_bounded
 from savepoint.store.layout import THREADS
 from succession.handoff import log
 from tests.handoff.threads import NOW, SECOND, Threads
@@ -238,6 +239,25 @@ def test_an_older_log_is_rolled_back(threads: Threads) -> None:
     threads.file.write_bytes(older)
     with pytest.raises(RolledBackError, match="ends before record 2"):
         log.read(threads.store)
+
+
+def test_who_looks_while_another_appends_sees_no_older_log(
+    threads: Threads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file was read before its head, which a line in between had raised: ROLLED_BACK."""
+    thread = threads.open()
+    appended: list[str] = []
+
+    def read_then_append(path: str, limit: int) -> bytes | None:
+        data = read_bounded(path, limit)
+        if not appended:
+            appended.append("")  # it reads the log as well
+            appended.append(threads.owe(thread))
+        return data
+
+    monkeypatch.setattr(log, "read_bounded", read_then_append)
+    assert log.read(threads.store) is not None
+    assert len(appended) == 2
 
 
 def test_a_head_made_anew_behind_a_line_says_so(threads: Threads) -> None:
