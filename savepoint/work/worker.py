@@ -125,10 +125,13 @@ class _Loop:
         return soonest
 
     def _left(self, job: Job) -> float:
-        """Seconds until the job is due."""
+        """Seconds until the job is due. A pause longer than any is of a clock that stood ahead
+        when an attempt failed: nothing was tried again until that date.
+        """
         tried = self._box.attempt(job)
-        if tried is not None and tried.next_at > time.time():
-            return max(1.0, tried.next_at - time.time())
+        left = tried.next_at - time.time() if tried is not None else 0.0
+        if 0.0 < left <= limits.RETRY_REFUSED_SECONDS:
+            return max(1.0, left)
         return self._under_way.get((job.kind, job.key), 0.0) - time.monotonic()
 
     def _owed(self, kind: Kind) -> list[Job]:

@@ -102,6 +102,14 @@ def test_what_will_not_succeed_by_itself_ends_the_worker(store: Store) -> None:
     assert time.monotonic() - began < 15, "neither waited until its life was over"
 
 
+def test_a_clock_that_stood_ahead_puts_nothing_off(store: Store) -> None:
+    """A push failed while the clock said 2036: nothing was pushed until then."""
+    with Outbox(store) as box:
+        ahead = int(time.time()) + 10 * 366 * 86400
+        box.failed(Job("push", "a", 1, 0), RemoteUnreachableError("away"), ahead)
+    assert _names(_run(store, Fake("push", None))) == [("push", "done")]
+
+
 def test_one_job_that_fails_holds_no_other_up(store: Store) -> None:
     refused, fine = Fake("first", PushRefusedError("no")), Fake("second", None)
     assert _names(_run(store, refused, fine)) == [("first", "push_refused"), ("second", "done")]
