@@ -26,6 +26,10 @@ _PROGRAM = (
 )
 _OWN = ("instance", "exclude", "projects", "remote", "push_wait", "threshold")
 _KEYS = (*_OWN, *ledger_config.KEYS)
+_DEFAULTS = {
+    key: f"`savepoint config {key} {value}` is what it is where nothing was chosen"
+    for key, value in (("threshold", chosen.THRESHOLD), ("push_wait", limits.PUSH_WAIT_SECONDS))
+}
 _UNSET = ("exclude", "remote", *ledger_config.KEYS)
 
 
@@ -66,7 +70,7 @@ def config(
     if key and key not in _KEYS:
         raise UsageError(f"no key {key!r}", hint=f"the keys are {', '.join(_KEYS)}")
     if unset and key not in _UNSET:
-        raise UsageError(f"--unset goes with {' and '.join(_UNSET)}")
+        raise UsageError(f"--unset goes with {' and '.join(_UNSET)}", hint=_DEFAULTS.get(key, ""))
     at = place.find(project)
     if values or unset:
         agreed_to = ledger_config.agreed(at, key, values or [], yes=yes)

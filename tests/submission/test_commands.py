@@ -201,6 +201,24 @@ def test_what_cannot_be_chosen(cli: Scene, arguments: tuple[str, ...], code: int
     assert Path(cli.paths.store.config).read_bytes() == before
 
 
+def test_a_further_endpoint_of_a_ledger_leaves_its_program(cli: Scene) -> None:
+    """It was forgotten, and who followed the hint to deploy would have paid a second time."""
+    one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"
+    cli.good("config", "ledger", one)
+    cli.good("config", "program", _PROGRAM)
+    assert cli.good("config", "ledger", f"{one} {two}").err.count("nothing is anchored yet") == 0
+    cli.good("config", "ledger", two)
+    assert cli.good("config", "program", "--json").json == {"program": _PROGRAM}
+    assert "nothing is anchored yet" in cli.good("config", "ledger", one).err
+
+
+def test_what_was_mistyped_is_not_told_as_lost(cli: Scene) -> None:
+    told = cli("config", "payer", "/nowhere/id.json").err
+    assert "name a Solana keypair file that is there" in told
+    assert "backup" not in told
+    assert "`savepoint config threshold 85`" in cli("config", "threshold", "--unset").err
+
+
 def test_a_payer_that_others_can_read_is_refused(cli: Scene, tmp_path: Path) -> None:
     wallet = tmp_path / "id.json"
     wallet.write_bytes(keyring.keypair(bytes(31) + b"\1"))

@@ -14,7 +14,7 @@ import typer
 from savepoint.cli import terminal
 from savepoint.cli.ledger import anchoring
 from savepoint.core import limits, spelling
-from savepoint.core.errors import MalformedError, SavepointError, UsageError
+from savepoint.core.errors import KeyFileError, MalformedError, SavepointError, UsageError
 from savepoint.store import savepoints, trusted
 from savepoint.store.config import EMBEDDED, MAINNET
 from savepoint.work.jobs import Job
@@ -63,8 +63,9 @@ def changed(at: Place, before: Config, key: str, value: str, agreed_to: str | No
     if key == "spend":
         return before._replace(spend=_lamports(value))
     after = before._replace(ledger=choice_of(value), confirmed=agreed_to or before.confirmed)
-    # The id of a program is of one cluster.
-    return after if after.ledger == before.ledger else after._replace(program=None)
+    # The id of a program is of one cluster, which an endpoint that stays still leads to.
+    stays = set((before.ledger or "").split()) & set((after.ledger or "").split())
+    return after if stays else after._replace(program=None)
 
 
 def leave(at: Place, after: Config) -> None:
@@ -141,6 +142,8 @@ def _payer(at: Place, text: str) -> str:
     from anchor_service import wallet
 
     path = os.path.abspath(os.path.join(at.folder, os.path.expanduser(text)))
+    if not os.path.lexists(path):  # a slip of the hand rather than a key that was lost
+        raise KeyFileError(f"{path} is missing", hint="name a Solana keypair file that is there")
     wallet.load(path)
     return path
 
