@@ -62,3 +62,13 @@ def test_a_short_passphrase_is_told_to_be_weak(
     path.chmod(0o600)
     ran = cli.good("keys", "backup", "-o", str(tmp_path / "k"), "--passphrase-file", str(path))
     assert ("less than 12 characters can be guessed" in ran.err) == weak
+
+
+def test_another_file_of_ours_is_no_changed_backup(cli: Scene, tmp_path: Path) -> None:
+    """It was told TAMPERED, after the passphrase was asked for."""
+    cli.created()
+    export = tmp_path / "savepoint.json"
+    cli.good("export", "-o", str(export))
+    ran = cli("keys", "restore", str(export))
+    assert ran.code == 2
+    assert "is a JSON document, and no backup of keys" in ran.err

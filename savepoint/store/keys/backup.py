@@ -149,11 +149,14 @@ def read(path: str) -> bytes:
     """
     if not os.path.isfile(path):
         what = f"{path} is no regular file" if os.path.exists(path) else f"there is no file {path}"
-        raise UsageError(what, hint="name the one that `keys backup` made")
+        raise UsageError(what, hint=_MADE)
     try:
-        return read_bounded(os.path.realpath(path), _FILE_BYTES) or b""
+        data = read_bounded(os.path.realpath(path), _FILE_BYTES) or b""
     except MalformedError as failure:
         raise TamperedError(failure.message, hint=_ANOTHER) from None
+    if data.startswith(b"{"):  # a proof or an export, given by mistake: no backup was changed
+        raise UsageError(f"{path} is a JSON document, and no backup of keys", hint=_MADE)
+    return data
 
 
 def _member_json(one: Member) -> Json:
@@ -225,5 +228,6 @@ _SHAPE = schema.members(
 )
 
 _FILE_BYTES = limits.SMALL_DOCUMENT_BYTES + limits.ENCRYPTION_BYTES
+_MADE = "name the one that `keys backup` made"
 _ANOTHER = "use another copy of the backup; nothing was changed here"
 _WRONG = "type it as it was when the backup was made; a changed file can look like this as well"
