@@ -59,7 +59,7 @@ def _says(account: Account, one: Record, seq: int) -> bool:
 def told(account: Account) -> str:
     """A foreign entry, for people."""
     kind = entry.KINDS[account.claim.kind]
-    when = spelling.time_text(max(0, account.chain_time))
+    when = spelling.shown_time(account.chain_time)
     return f"entry {account.seq} ({kind}, {when}) of the account is not ours"
 
 

@@ -32,6 +32,14 @@ def time_text(seconds: int) -> str:
     return f"{year:04}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
 
 
+def shown_time(seconds: int) -> str:
+    """As `time_text`, for people; of what a cluster says, which may be any number."""
+    try:
+        return time_text(seconds)
+    except MalformedError:
+        return f"second {seconds}"
+
+
 @lru_cache(maxsize=_TIMES_KEPT)
 def time_seconds(text: str) -> int:
     """The inverse of `time_text`; any other spelling, and a day that does not exist, is refused."""

@@ -203,7 +203,7 @@ def online(read: Account, anchor: Anchor, landing: Landing | None, name: str) ->
     """
     now = anchor.account
     if now is not None and now.seq == read.seq and now.hash == read.hash:
-        since = _clock(now.chain_time)
+        since = spelling.shown_time(now.chain_time)
         return passed("VERIFY-30", f"{name} has entry {read.seq}, since {since} by its clock")
     if now is not None and now.seq == read.seq + 1 and now.metadata.prev == read.hash:
         return passed("VERIFY-30", f"{name} had entry {read.seq} before the one that is there now")
@@ -211,11 +211,3 @@ def online(read: Account, anchor: Anchor, landing: Landing | None, name: str) ->
         return passed("VERIFY-30", f"the transaction of entry {read.seq} is final at {name}")
     detail = f"{name} has later entries, and no longer knows the transaction of entry {read.seq}"
     return unchecked("VERIFY-30", detail, hint=_EXPORT)
-
-
-def _clock(seconds: int) -> str:
-    """A cluster may say any time."""
-    try:
-        return spelling.time_text(seconds)
-    except MalformedError:
-        return f"second {seconds}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anchor_service import beginning, queue, targets
+from anchor_service import beginning, queue, recovery, targets
 from anchor_service.program.instructions import Body
 from anchor_service.transaction import signed
 from anchor_service.wallet import Wallet
@@ -154,6 +154,15 @@ def test_a_signature_that_is_not_ours_is_no_entry_of_ours(it: Anchoring) -> None
     it.force(queue.RECONCILE)
     with pytest.raises(ConflictError):
         it.finish()
+
+
+@pytest.mark.parametrize("second", [2**62, -1])
+def test_a_foreign_entry_of_no_possible_time_is_told_all_the_same(
+    it: Anchoring, second: int
+) -> None:
+    it.finish()
+    account = it.account()._replace(chain_time=second)
+    assert f"(SAVEPOINT, second {second}) of the account is not ours" in recovery.told(account)
 
 
 def test_the_ledger_may_not_go_back(it: Anchoring) -> None:
