@@ -17,6 +17,7 @@ from savepoint.core.errors import (
     CommitError,
     DeadlineError,
     DiskError,
+    NoStoreError,
     PushRefusedError,
     RolledBackError,
 )
@@ -282,6 +283,18 @@ def _refusing(number: int) -> Callable[[str], int]:
         raise OSError(number, os.strerror(number), path)
 
     return refusing
+
+
+def test_an_audit_of_a_store_that_belongs_to_no_folder_is_refused(long: Working) -> None:
+    """An IndexError ended the worker, and what it had left to do."""
+    _edit_beginning(long)
+    long.scene.say("more")
+    long.scene.created()
+    (job,) = Audit().owed(long.store, around())
+    config.load(long.store)._replace(projects=()).save(long.store)
+    with pytest.raises(NoStoreError):
+        Audit().do(long.store, job, around(), _soon())
+    assert _check(long.store) == sessions.TAIL
 
 
 def test_an_audit_has_a_deadline(long: Working) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from savepoint import save
 from savepoint.core import limits, record, snapshot
 from savepoint.core.errors import DeadlineError, DiskError, MalformedError, SavepointError
-from savepoint.store import config, durable, savepoints
+from savepoint.store import durable, savepoints
 from savepoint.store.files import open_regular, read_at
 from savepoint.store.lines import line_at
 from savepoint.store.locks import Lock
@@ -57,11 +57,11 @@ class Audit:
             if _is_as_saved(last, deadline):
                 last._replace(prefix_check=sessions.AUDITED).save(store, job.key)
                 return
-            _note(store, job.key, last).save(
-                store, job.key
-            )  # before the cache goes: a kill loses nothing
+            request = requests.of_worker(store, around, deadline)
+            note = _note(store, job.key, last, request.project)
+            note.save(store, job.key)  # before the cache goes: a kill loses nothing
             durable.remove(store.session(job.key))  # nothing of it is believed any more
-        save.finish(requests.of_worker(store, around, deadline), store, job.key)
+        save.finish(request, store, job.key)
 
 
 def _is_as_saved(last: Session, deadline: float) -> bool:
@@ -96,9 +96,11 @@ def _begins_with(fd: int, segments: tuple[Segment, ...], deadline: float) -> boo
     return True
 
 
-def _note(store: Store, key: str, last: Session) -> Note:
-    """What a save is asked for: the session, as its last savepoint knew it."""
-    session_id, project, cwd = key, config.load(store).projects[0].path, ""
+def _note(store: Store, key: str, last: Session, project: str) -> Note:
+    """What a save is asked for: the session, as its last savepoint knew it. project: the folder of
+    a savepoint that does not tell.
+    """
+    session_id, cwd = key, ""
     with suppress(SavepointError):  # a damaged snapshot; verify names it
         paths = store.instance(last.instance)
         one = record.parse(line_at(paths, last.offset))
