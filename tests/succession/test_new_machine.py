@@ -97,6 +97,17 @@ def test_a_branch_that_is_damaged_in_it_stays_out_and_the_way_back_is_told(
     assert "Tabs it is" in scene.good("succession", "briefing").text
 
 
+def test_an_empty_briefing_names_the_branches_that_have_one(machine: Machine) -> None:
+    """It said "3 entries on main in place", and then nothing in a folder that was no clone."""
+    scene = machine.scene
+    _begin(scene)
+    _decide(scene, "Tabs")
+    assert "there are entries" not in scene.good("succession", "briefing").err
+    _on(scene, "side")
+    told = scene.good("succession", "briefing").err
+    assert "the briefing is empty on side; there are entries on main" in told
+
+
 def test_a_store_without_a_dynasty_has_none_after_it(machine: Machine) -> None:
     machine.lose()
     back = json.loads(machine.bootstrap("--json").out)

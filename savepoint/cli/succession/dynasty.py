@@ -104,6 +104,13 @@ def reigns(store: Store) -> list[Json]:
         return []
 
 
+def others(where: Here) -> str:
+    """What other branches have: a folder that is on none of them has nothing."""
+    held = [one for one in reigns(where.at.store) if isinstance(one, dict) and one["entries"]]
+    named = [str(one["branch"]) for one in held if one["branch"] != where.branch.name]
+    return f" on {where.branch.name}; there are entries on {', '.join(named)}" if named else ""
+
+
 def hint(store: Store, folder: str, failure: SavepointError) -> str:
     """What to do about it; folder: of the branch, empty for what all branches share."""
     if failure.hint != DynastyError.default_hint:

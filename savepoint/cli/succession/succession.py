@@ -305,26 +305,28 @@ def _tell(line: str, value: dict[str, Json], *, as_json: bool) -> None:
 
 
 def _show(field: str, project: str, *, as_json: bool) -> None:
-    with dynasty.opened(dynasty.here(project)) as held:
+    where = dynasty.here(project)
+    with dynasty.opened(where) as held:
         state = held.state
     text = str(getattr(state, field))
     if as_json:
-        where = {"day": "day", "dusk": "dusk "}.get(field)
+        kept = {"day": "day", "dusk": "dusk "}.get(field)
         every = dynasty.entries_json(state)
         entries: list[Json] = [
             one
             for one in every
-            if where and isinstance(one, dict) and str(one["where"]).startswith(where)
+            if kept and isinstance(one, dict) and str(one["where"]).startswith(kept)
         ]
         terminal.document({"text": text, "entries": entries})
     else:
-        _page(text, f"the {field}" if field == "briefing" else field.capitalize())
+        name = f"the {field}" if field == "briefing" else field.capitalize()
+        _page(text, name, dynasty.others(where))
 
 
-def _page(text: str, name: str) -> None:
+def _page(text: str, name: str, others: str = "") -> None:
     dynasty.page(text)
     if not text.strip():
-        terminal.note(f"{name} is empty")
+        terminal.note(f"{name} is empty{others}")
 
 
 def _print_status(value: dict[str, Json]) -> None:
