@@ -12,7 +12,6 @@ from savepoint.core.errors import (
     TamperedError,
     UnverifiableError,
 )
-from savepoint.core.history import History
 from savepoint.core.proof import Proof, Transaction, parents
 from savepoint.core.verdicts import Finding, Verdict, unchecked, worst
 from savepoint.core.verify_chain import Who
@@ -40,11 +39,11 @@ def export(
     Raises UnverifiableError (it is not anchored yet), TamperedError or RolledBackError (the chain
     witness says so), LedgerUnreachableError, LedgerRefusedError, CommitError, DiskError.
     """
-    records = savepoints.records(paths).all
-    who = Who(records[0].instance, records[0].signer, program)
-    linked = History(records)
-    found = witness.look(ledger, who, repo, paths, linked)
-    read, last = _covering(found, linked, one)
+    birth = savepoints.records(paths).all[0]
+    who = Who(birth.instance, birth.signer, program)
+    found = witness.look(ledger, who, repo, paths)
+    read, last = _covering(found, one)
+    records = found.history.records
     numbers = {record.hash: number for number, record in enumerate(records)}
     between = records[numbers[one.hash] : numbers[last.hash] + 1]
     return Proof(
@@ -89,12 +88,12 @@ def _landing(ledger: Ledger, given: Proof) -> Landing | None:
     return None if sent is None else ledger.landing(sent.signature, history=True)
 
 
-def _covering(found: Looked, linked: History, one: Record) -> tuple[Account, Record]:
+def _covering(found: Looked, one: Record) -> tuple[Account, Record]:
     """The entry and the record that it names, if all of it holds and leads back to `one`."""
     read, vouched = found.anchor.account, found.vouched
     findings = list(found.anchor.findings)
     if read is not None and vouched is not None:
-        findings += verify_chain.savepoint(one, read, vouched, linked, found.commits)
+        findings += verify_chain.savepoint(one, read, vouched, found.history, found.commits)
     verdict = worst(finding.verdict for finding in findings)
     fault = next(finding for finding in findings if finding.verdict is verdict)
     if verdict is Verdict.TAMPERED:

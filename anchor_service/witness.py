@@ -48,6 +48,7 @@ class Looked(NamedTuple):
     answer: Answer
     vouched: Vouched | None  # None where there is no entry of ours
     commits: Commits
+    history: History  # the index, as it was read after that
 
 
 def verify(
@@ -58,17 +59,17 @@ def verify(
     Never raises for what is found on the ledger, or if it does not answer: that is the report.
     Raises DiskError (the index cannot be read).
     """
-    records, _, newer = savepoints.records(paths)
+    records = savepoints.records(paths).all
     if not records:
         return skipped(report, ledger.name, f"no record of {paths.slug} can be read")
     who = Who(records[0].instance, records[0].signer, sought.program, sought.account)
     try:
-        found = look(ledger, who, repo, paths, History(records, newer), knows=sought.knows)
+        found = look(ledger, who, repo, paths, knows=sought.knows)
     except MalformedError as failure:
         return _all(report, ledger.name, [tampered("VERIFY-18", failure.message)])
     except SavepointError as failure:
         return skipped(report, ledger.name, failure.message, failure.hint)
-    return _with_chain(report, records, found)
+    return _with_chain(report, found)
 
 
 def off(report: Report, ledger: str | None, reason: str) -> Report:
@@ -113,22 +114,28 @@ def look(
     who: Who,
     repo: Repository,
     paths: InstancePaths,
-    records: History,
     *,
     knows: bool = True,
 ) -> Looked:
-    """Ask, and hold the account against its rules. Raises SavepointError (no answer, or no)."""
+    """Ask, and hold the account against its rules. Raises SavepointError (no answer, or no).
+
+    The index is read last, what was seen first: whatever is saved and anchored meanwhile, neither
+    ledger nor index looks older than what it is compared with.
+    """
     head = trusted.load(paths) if knows else None
     known = {} if head is None else head.ledgers
     genesis = ledger.genesis()
     seen = Seen.of(known, genesis)
     answer = ask(ledger, who, genesis, seen)
+    records, _, newer = savepoints.records(paths)
+    known_here = History(records, newer)
     anchor = verify_chain.account(who, answer, seen, shipped())
     if anchor.account is None:
-        return Looked(anchor, answer, None, Commits(None))
+        return Looked(anchor, answer, None, Commits(None), known_here)
     bootstrap = read_bounded(paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
-    vouched = verify_chain.vouched(anchor.account, records, bootstrap)
-    return Looked(anchor, answer, vouched, commits(repo, anchor.account.claim.commit))
+    vouched = verify_chain.vouched(anchor.account, known_here, bootstrap)
+    there = commits(repo, anchor.account.claim.commit)
+    return Looked(anchor, answer, vouched, there, known_here)
 
 
 def shipped() -> bytes:
@@ -175,13 +182,13 @@ def _lags(data: bytes, seen: Seen) -> bool:
     return int.from_bytes(data[4:12], "little") < seen.seq
 
 
-def _with_chain(report: Report, records: list[Record], found: Looked) -> Report:
-    by_key = {(one.seq, one.body["snapshot_hash"]): one for one in records if one.kind == "save"}
-    linked = History(records)
+def _with_chain(report: Report, found: Looked) -> Report:
+    saves = [one for one in found.history.records if one.kind == "save"]
+    by_key = {(one.seq, one.body["snapshot_hash"]): one for one in saves}
     checked = []
     for one in report.savepoints:
         of = by_key.get((one.seq, one.snapshot_hash))
-        witness = _witness(of, found, linked)
+        witness = _witness(of, found)
         checked.append(one._replace(witnesses={**one.witnesses, "chain": witness}))
     whole = report._replace(savepoints=tuple(checked))
     held = {one.rule for one in _account_findings(found) if one.result == "pass"}
@@ -194,11 +201,11 @@ def _account_findings(found: Looked) -> tuple[Finding, ...]:
     return (*found.anchor.findings, *(found.vouched.findings if found.vouched else ()))
 
 
-def _witness(one: Record | None, found: Looked, records: History) -> Witness:
+def _witness(one: Record | None, found: Looked) -> Witness:
     findings = list(found.anchor.findings)
     read, vouched = found.anchor.account, found.vouched
     if read is not None and vouched is not None and one is not None:
-        findings += verify_chain.savepoint(one, read, vouched, records, found.commits)
+        findings += verify_chain.savepoint(one, read, vouched, found.history, found.commits)
     covers = one is not None and vouched is not None and one.hash in vouched.behind
     last = vouched.record if vouched is not None and covers else None
     members = chain_members(found.answer.ledger) | {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from anchor_service import witness
 from anchor_service.ledgers.embedded import PROGRAM, EmbeddedLedger
 from savepoint.core import spelling
 from savepoint.store import config, trusted
@@ -23,6 +24,8 @@ from tests.structure.sources import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint.core.ledger import Ledger
+    from savepoint.core.verify_chain import Answer, Seen, Who
     from savepoint.store.layout import InstancePaths
     from tests.cli.scene import Ran, Scene
 
@@ -272,3 +275,20 @@ def test_who_asks_no_ledger_loads_no_library_of_solana(cli: Scene) -> None:
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PROJECT)!r}); {code}"]
     done = subprocess.run(command, cwd=cli.project, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_is_anchored_while_it_is_asked_is_no_rollback(
+    anchored: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry was ahead of an index that had been read before: ROLLED_BACK, `fsck --repair`."""
+    ask = witness.ask
+
+    def late(ledger: Ledger, who: Who, genesis: bytes, seen: Seen) -> Answer:
+        monkeypatch.setattr(witness, "ask", ask)
+        anchored.say("meanwhile")
+        anchored.created()
+        anchored.good("sync")
+        return ask(ledger, who, genesis, seen)
+
+    monkeypatch.setattr(witness, "ask", late)
+    anchored.good("verify")

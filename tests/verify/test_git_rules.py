@@ -15,8 +15,9 @@ from savepoint.core.verdicts import CheckedSavepoint, Finding, Report, Verdict
 from savepoint.core.verify_git import GIT_RULES, REMOTE_RULES
 from savepoint.gitlayer import tree
 from savepoint.gitlayer.commits import by_hand
+from savepoint.gitlayer.remote.remote import Remote
 from savepoint.gitlayer.repository import Repository
-from savepoint.gitlayer.witness import witness
+from savepoint.gitlayer.witness import check, witness
 from savepoint.gitlayer.witness.witness import Look
 from savepoint.store import config
 from savepoint.store.witness.witness import verify_local
@@ -190,6 +191,20 @@ def test_verify_10_an_index_that_went_back(layer: Layer) -> None:
     assert report.git.verdict is BACK
 
 
+def test_verify_10_a_savepoint_that_is_made_meanwhile_is_no_rollback(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git was ahead of an index that had been read before."""
+    list_branch = check._steps
+
+    def late(repo: Repository, slug: str) -> list[check.Step]:
+        layer.saved(b"meanwhile\n")
+        return list_branch(repo, slug)
+
+    monkeypatch.setattr(check, "_steps", late)
+    assert _report(layer, Look()).exit_code == 0
+
+
 def test_verify_11_another_index_a_changed_readme_and_a_file_too_many(layer: Layer) -> None:
     tip, older = layer.tip(), layer.tree(layer.history()[0])
     changes: list[dict[str, str | None]] = [
@@ -291,6 +306,25 @@ def test_verify_15_memory_outside_the_store(it: Pushing) -> None:
     tracking.write_text(f"{older}\n")
     it.bare.put(it.slug, older)
     assert _git(_report(it.layer), 2)["VERIFY-15"].verdict is BACK
+
+
+def test_verify_15_a_push_meanwhile_is_no_rollback(
+    it: Pushing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What had been seen there was read after the remote was asked."""
+    it.saved()
+    ask, answers = Remote.tip, list[str | None]()
+
+    def late(remote: Remote, slug: str) -> str | None:
+        answer = ask(remote, slug)
+        answers.append(answer)
+        if len(answers) == 1:
+            it.push()  # which asks as well
+        return answer
+
+    monkeypatch.setattr(Remote, "tip", late)
+    assert _report(it.layer).exit_code == 3
+    assert answers[0] != it.bare.tip(it.slug)
 
 
 def test_verify_16_a_remote_that_is_ahead(it: Pushing) -> None:

@@ -11,7 +11,6 @@ from savepoint.cli import place, terminal
 from savepoint.cli.ledger import chain
 from savepoint.core import bootstrap_document, limits, spelling, verify_lineage
 from savepoint.core.errors import CommitError, MalformedError, SavepointError
-from savepoint.core.history import History
 from savepoint.core.spelling import Instance
 from savepoint.core.verdicts import Finding, Report, Witness, tampered, unchecked
 from savepoint.gitlayer import repository, tree
@@ -162,9 +161,8 @@ class _Walk:
         if known is None:
             return (unchecked("LINEAGE-5", "no id of a program is known", hint=chain.NO_PROGRAM),)
         own, before = document.successor, document.predecessor
-        every, _, newer = savepoints.records(paths)
         who = Who(own.instance, own.key, known)
-        looked = witness.look(ledger, who, self._repo, paths, History(every, newer))
+        looked = witness.look(ledger, who, self._repo, paths)
         found = (*looked.anchor.findings, *(looked.vouched.findings if looked.vouched else ()))
         faults = tuple(one for one in found if one.result != "pass")
         if faults and looked.anchor.account is not None:

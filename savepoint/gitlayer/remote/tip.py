@@ -41,9 +41,13 @@ class Tips(NamedTuple):
 
 
 def look(remote: Remote, paths: InstancePaths) -> Tips:
-    """Ask the remote. Raises RemoteUnreachableError, BrokenRefError, DiskError."""
+    """Ask the remote; before that, what was seen there, and ours after it: a push meanwhile makes
+    neither look newer than the remote, nor the remote than ours. Raises RemoteUnreachableError,
+    BrokenRefError, DiskError.
+    """
+    before = seen(remote, paths)
     theirs_now = remote.tip(paths.slug)
-    return Tips(ours(remote, paths), theirs_now, seen(remote, paths))
+    return Tips(ours(remote, paths), theirs_now, before)
 
 
 def ours(remote: Remote, paths: InstancePaths) -> str | None:

@@ -118,11 +118,11 @@ def branch(repo: Repository, paths: InstancePaths) -> Checked:
     """The commits of the instance's branch against its index: each is of a record, in the order of
     the index, and none is left out up to the tip. Raises DiskError (the index cannot be read).
     """
-    records = savepoints.records(paths)
     try:
         steps = _steps(repo, paths.slug)
     except SavepointError as failure:
         return Checked([], [Fault(0, failed("VERIFY-10", failure))])
+    records = savepoints.records(paths)  # after them: what is saved meanwhile is in both, or in it
     known = {one.hash: one for one in records.all}
     faults, before = list[Fault](), 0
     for step in steps:
