@@ -266,12 +266,12 @@ def test_restore_of_what_does_not_open(
     assert "savepoint: hint: type it as it was" in ran.err
     sealed = scrypt_age.seal(taken.backup.to_bytes(), WORD)
     flipped = sealed[:-1] + bytes([sealed[-1] ^ 1])
-    for data in (sealed[:-1], flipped, b"", b"no backup", scrypt_age.seal(b"{}", WORD)):
+    for data in (sealed[:-1], flipped, b"", b"no backup", scrypt_age.seal(b"{}\n", WORD)):
         target.write_bytes(data)
         ran = cli(*command, "--json")
         assert ran.code == ran.json["error"]["code"] == 20
         assert ran.json["error"]["hint"]
-    target.write_bytes(scrypt_age.seal(b'{"v":2}', WORD))
+    target.write_bytes(scrypt_age.seal(b'{"v":2}\n', WORD))
     assert cli(*command).code == 23
     assert not home.exists()
 
