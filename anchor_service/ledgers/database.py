@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits
@@ -16,10 +16,10 @@ from savepoint.core.errors import (
     UnsupportedFormatError,
 )
 from savepoint.core.named import NamedTuple
-from savepoint.store import durable
+from savepoint.store import sqlite_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _VERSION = 1
 _SCHEMA = """
@@ -34,8 +34,6 @@ CREATE TABLE IF NOT EXISTS transactions(
     signature BLOB PRIMARY KEY, slot INTEGER NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL
 ) STRICT;
 """
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Cluster(NamedTuple):
@@ -61,7 +59,10 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     Raises LedgerUnreachableError (held by another process), LedgerRefusedError (damaged),
     UnsupportedFormatError, DiskError.
     """
-    with _open(path) as db:
+    if not _is_made(path):
+        with changing(path):
+            pass
+    with _open(path, _to_read) as db:
         db.execute("BEGIN")
         yield db
         db.execute("ROLLBACK")
@@ -72,7 +73,9 @@ def changing(path: str) -> Iterator[sqlite3.Connection]:
     """The file for this process alone. All that the block does is durable behind it, or none of it
     if the block raises or the process dies. Raises as `reading`.
     """
-    with _open(path) as db:
+    with _open(path, sqlite_file.to_write) as db:
+        if _version(db, path) == 0:
+            _make(db)
         db.execute("BEGIN IMMEDIATE")
         yield db
         db.execute("COMMIT")
@@ -114,43 +117,50 @@ def log(
 
 
 @contextmanager
-def _open(path: str) -> Iterator[sqlite3.Connection]:
+def _open(path: str, opened: Callable[[str], sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
+    """Closing it takes back what was not committed."""
     try:
-        db = sqlite3.connect(path, timeout=limits.LOCK_WAIT_SECONDS, isolation_level=None)
-        try:
-            _prepare(db, path)
+        with closing(opened(path)) as db:
             yield db
-        finally:
-            db.close()  # takes back what was not committed
     except sqlite3.Error as failure:
         raise _named(failure, path) from failure
 
 
-def _prepare(db: sqlite3.Connection, path: str) -> None:
+def _is_made(path: str) -> bool:
+    if not os.path.lexists(path):
+        return False
+    with _open(path, _to_read) as db:
+        return _version(db, path) > 0
+
+
+def _to_read(path: str) -> sqlite3.Connection:
+    return sqlite_file.to_read(path, limits.LOCK_WAIT_SECONDS)
+
+
+def _version(db: sqlite3.Connection, path: str) -> int:
+    """0: its maker died before it was made."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
         raise UnsupportedFormatError(f"{path} is of version {version}")
-    if version == 0:
-        os.chmod(path, durable.FILE_MODE)
-        db.execute("PRAGMA journal_mode=WAL")  # stays in the file
-    db.execute("PRAGMA synchronous=FULL")  # NORMAL loses the last commits in a power cut
-    if version == 0:
-        row = (os.urandom(32), 1, int(time.time()))
-        db.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA.split(";"):
-            db.execute(statement)
-        db.execute("INSERT OR IGNORE INTO cluster VALUES (1, ?, ?, ?)", row)
-        db.execute(f"PRAGMA user_version={_VERSION}")
-        db.execute("COMMIT")
+    return int(version)
+
+
+def _make(db: sqlite3.Connection) -> None:
+    row = (os.urandom(32), 1, int(time.time()))
+    db.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+    db.execute("INSERT OR IGNORE INTO cluster VALUES (1, ?, ?, ?)", row)
+    db.execute(f"PRAGMA user_version={_VERSION}")
+    db.execute("COMMIT")
 
 
 def _named(
     failure: sqlite3.Error, path: str
 ) -> LedgerUnreachableError | LedgerRefusedError | DiskError:
-    code = getattr(failure, "sqlite_errorcode", 0) & 0xFF  # the rest says more of the same
-    if code in _BUSY:
+    if sqlite_file.is_busy(failure):
         return LedgerUnreachableError(f"{path}: another process holds it")
-    if code in _DAMAGED:
+    if sqlite_file.is_torn(failure):
         return LedgerRefusedError(
             f"{path}: {failure}",
             hint="move it away: a new ledger begins, and the next savepoints are anchored on that",

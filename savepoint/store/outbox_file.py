@@ -14,11 +14,9 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-from urllib.parse import quote
 
-from savepoint.core import limits
 from savepoint.core.errors import BusyError, DiskError
-from savepoint.store import durable
+from savepoint.store import durable, sqlite_file
 from savepoint.store.files import names_in
 from savepoint.store.layout import SET_ASIDE
 
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
 
     from savepoint.store.layout import Store
 
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_TORN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_WAIT_SECONDS = 1.0  # of who reads: nothing hangs on it
 _KEEP = "move it away and keep it: a new one begins, and what was sent is asked of the ledger"
 
 
@@ -46,7 +43,7 @@ class Table:
         try:
             self._db = _open(self._path, self.schema)
         except sqlite3.Error as failure:
-            if _code(failure) not in _TORN:
+            if not sqlite_file.is_torn(failure):
                 raise _named(failure, self._path) from failure
             _set_aside(self._path)
             with _naming(self._path):
@@ -68,7 +65,7 @@ class Table:
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         """Durable when this returns. Raises BusyError, DiskError."""
-        with _naming(self._path), self._db:
+        with _naming(self._path):
             self._db.execute(statement, values)
 
 
@@ -80,7 +77,7 @@ def read(store: Store, table: str, asked: str, values: tuple[object, ...]) -> li
     path = store.outbox
     if not os.path.lexists(path):
         return []
-    with _naming(path), closing(_connect_to_read(path)) as db:
+    with _naming(path), closing(sqlite_file.to_read(path, _WAIT_SECONDS)) as db:
         exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         if db.execute(exists, (table,)).fetchone() is None:
             return []
@@ -97,24 +94,13 @@ def set_aside(store: Store) -> list[tuple[str, int]]:
 
 
 def _open(path: str, schema: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=limits.LOCK_WAIT_SECONDS)
+    db = sqlite_file.to_write(path)
     try:
-        os.chmod(path, durable.FILE_MODE)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")  # NORMAL loses the last commits in a power cut
         db.executescript(schema)
     except BaseException:
         db.close()
         raise
     return db
-
-
-def _connect_to_read(path: str) -> sqlite3.Connection:
-    """SQLite makes a -shm to read what has none; where nobody can write, it need not."""
-    mode = "mode=ro"
-    if not os.access(os.path.dirname(path), os.W_OK) and not os.path.exists(path + "-wal"):
-        mode += "&immutable=1"
-    return sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=1)
 
 
 def _set_aside(path: str) -> None:
@@ -141,11 +127,6 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _named(failure: sqlite3.Error, path: str) -> BusyError | DiskError:
-    if _code(failure) in _BUSY:
+    if sqlite_file.is_busy(failure):
         return BusyError(f"{path} is held by another program")
-    return DiskError(f"{path}: {failure}", hint=_KEEP if _code(failure) in _TORN else "")
-
-
-def _code(failure: sqlite3.Error) -> int:
-    """The primary one: 261, say, is BUSY_RECOVERY, and was taken for a torn file."""
-    return getattr(failure, "sqlite_errorcode", 0) & 0xFF
+    return DiskError(f"{path}: {failure}", hint=_KEEP if sqlite_file.is_torn(failure) else "")

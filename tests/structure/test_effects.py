@@ -23,8 +23,8 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
     "savepoint/gitcmd.py": {"os.write": "to a pipe: what git reads on its standard input"},
     "savepoint/hook.py": {"os.write": "to stderr, where no log can be written"},
     "savepoint/work/start.py": {"os.O_WRONLY": "the null device, for a worker without a terminal"},
-    "savepoint/store/outbox_file.py": {
-        "sqlite3": "what is tried, signed and sent: SQLite makes its own files durable",
+    "savepoint/store/sqlite_file.py": {
+        "sqlite3": "what is tried, signed and sent, and a ledger: SQLite makes its files durable",
         "sqlite3.connect": "as sqlite3",
         "sqlite3.Connection": "as sqlite3",
         "sqlite3.Error": "as sqlite3",
@@ -33,21 +33,20 @@ _EXCEPTIONS: dict[str, dict[str, str]] = {
         "sqlite3.SQLITE_CORRUPT": "as sqlite3",
         "sqlite3.SQLITE_NOTADB": "as sqlite3",
         "os.chmod": "of the file that SQLite made",
+    },
+    "savepoint/store/outbox_file.py": {
+        "sqlite3": "types and failures: sqlite_file.py is where it is opened",
+        "sqlite3.Connection": "as sqlite3",
+        "sqlite3.Error": "as sqlite3",
     },
     "savepoint/cli/agent/statusline.py": {
         "os.write": "to stdout, which starts faster than a terminal's library",
         "os.O_WRONLY": "the null device, for a command that does not read",
     },
     "anchor_service/ledgers/database.py": {
-        "sqlite3": "the embedded ledger: SQLite makes its own files durable",
-        "sqlite3.connect": "as sqlite3",
+        "sqlite3": "as in outbox_file.py",
         "sqlite3.Connection": "as sqlite3",
         "sqlite3.Error": "as sqlite3",
-        "sqlite3.SQLITE_BUSY": "as sqlite3",
-        "sqlite3.SQLITE_LOCKED": "as sqlite3",
-        "sqlite3.SQLITE_CORRUPT": "as sqlite3",
-        "sqlite3.SQLITE_NOTADB": "as sqlite3",
-        "os.chmod": "of the file that SQLite made",
     },
     "anchor_service/ledgers/embedded.py": {
         "sqlite3": "a type: database.py is where it is used",
