@@ -4,11 +4,13 @@ newest commit comes into the store, and the rest when it is asked for.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from savepoint.core.errors import SelectorError
+from savepoint.gitlayer import repository
 from savepoint.gitlayer.remote import glance, shallow
-from savepoint.store import birth, savepoints, trusted
+from savepoint.store import birth, durable, savepoints, trusted
 from savepoint.store.keys import agekeys, backup, keyring
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def bring(remote: Remote, store: Store, name: str) -> InstancePaths | None:
     """The instance of that slug or id, with its newest savepoint. None: the remote has none that
     the keys of this store sign for; whoever can write there can put others there.
 
-    Raises SelectorError (it has several), KeyFileError, and what `shallow.bring` raises.
+    Raises SelectorError (several are there, or it was here), KeyFileError, and as `shallow.bring`.
     """
     tips = {slug: tip for slug, tip in remote.tips().items() if savepoints.is_named(slug, name)}
     births, roots = glance.births(remote, store.scratch, tips), keyring.root_seeds(store)
@@ -33,7 +35,14 @@ def bring(remote: Remote, store: Store, name: str) -> InstancePaths | None:
         hint = f"name one by its slug: {', '.join(sorted(ours))}"
         raise SelectorError(f"{remote.url.shown} has more than one instance {name!r}", hint=hint)
     paths = store.instance(ours[0])
-    brought = shallow.bring(remote, paths, tips[ours[0]], trusted.load(paths))
+    if os.path.lexists(paths.path):  # it was here, and may have what the remote has not
+        hint = "`savepoint fsck --repair` brings back what git and the remote have"
+        raise SelectorError(f"{paths.slug} has lost its records here", hint=hint)
+    try:
+        brought = shallow.bring(remote, paths, tips[ours[0]], trusted.load(paths))
+    except BaseException:
+        durable.remove(os.path.join(remote.repo.path, repository.branch(paths.slug)))
+        raise  # nothing leads to what did not hold
     if brought.newest is not None:
         shallow.put(remote, brought, brought.newest, agekeys.identities(store))
     birth.restore_authority(paths)

@@ -10,7 +10,7 @@ from savepoint.cli.ledger import layer3
 from savepoint.store import config, registry, savepoints
 from savepoint.store.locks import Lock
 from tests.resurrect.talk import Talk
-from tests.resurrect.test_bootstrap import Machine, branches, cheap_scrypt, machine
+from tests.resurrect.test_bootstrap import Machine, branches, cheap_scrypt, git, machine
 
 if TYPE_CHECKING:
     import pytest
@@ -52,6 +52,27 @@ def test_a_second_older_savepoint_is_fetched_too(machine: Machine) -> None:
     for seq in reversed(older[:2]):
         back = scene.good("resurrect", seq, "--instance", "Gabriel #215", "--json").json
         assert back["savepoint"]["seq"] == int(seq)
+
+
+def test_a_strangers_branch_is_no_instance_that_can_be_brought(machine: Machine) -> None:
+    """Whoever can push to the remote can put one there; and an index that was lost is no absence:
+    what git has of it goes further than what was pushed.
+    """
+    machine.scene.good("sync")
+    (own,) = branches(machine)
+    machine.lose()
+    assert machine.bootstrap().code == 0
+    forged = "gabriel-900-deadbeef"
+    where = ("--git-dir", str(machine.remote), "update-ref")
+    git(*where, f"refs/heads/savepoints/{forged}", f"refs/heads/savepoints/{own}")
+    store = registry.find(machine.scene.home, str(machine.scene.project))
+    ran = machine.scene("resurrect", "--instance", forged)
+    assert (ran.code, "this store has no instance" in ran.err) == (1, True), ran.err
+    os.unlink(store.instance(own).index_file)
+    ran = machine.scene("resurrect", "--instance", own)
+    assert (ran.code, "has lost its records here" in ran.err) == (1, True), ran.err
+    machine.scene("fsck", "--repair")
+    machine.scene.good("resurrect", "--instance", own)
 
 
 def test_without_keys_it_is_said_first_that_nothing_comes_back(machine: Machine) -> None:
