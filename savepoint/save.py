@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from savepoint.core.snapshot import Snapshot
     from savepoint.store.config import Config
 
+_MUCH = "git lacked too much to take it at once: the worker goes on, `savepoint sync` waits for it"
+
 
 class Saved(NamedTuple):
     """An acknowledged savepoint: durable whatever happens next."""
@@ -283,6 +285,8 @@ class _GitStep:
             self.blobs = done.blobs
             self.commit = done.cursor.commit if done.cursor.seq == record.seq else None
             self.problems = done.warnings
+            if done.left:  # saves that were killed left much: `create` said no word of it
+                self.problems += (_MUCH,)
 
 
 def _settled(file: CachedFile, packs: PackWriter) -> CachedFile:

@@ -12,6 +12,9 @@ import pytest
 
 from savepoint.cli.shapes.savepoints import Created
 from savepoint.core import limits
+from savepoint.core.errors import CommitError
+from savepoint.gitlayer.commits import commit
+from savepoint.store.locks import Lock
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program, record
 
 _SPECIFICATION = {
@@ -210,6 +213,22 @@ def _leave_pending(cli: Scene, transcript: Path, project: Path) -> None:
         "reason": "the hook's time has passed",
     }
     Path(cli.paths.store.pending_note(OTHER_SESSION)).write_text(json.dumps(note))
+
+
+def test_too_much_for_one_commit_is_told(cli: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After saves that were killed: QUEUED_FOR_COMMIT, an exit code of 1, and not a word."""
+
+    def killed(*_: object) -> None:
+        raise CommitError("killed")
+
+    with Lock(cli.paths.store.worker_lock, time.monotonic() + 60):
+        with monkeypatch.context() as patched:
+            patched.setattr(commit, "commit", killed)
+            assert cli("create").code == 1
+        monkeypatch.setattr(limits, "COMMITS_AT_ONCE", 1)
+        ran = cli("create")
+    assert ran.code == 1
+    assert "git lacked too much to take it at once" in ran.text + ran.err
 
 
 def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
