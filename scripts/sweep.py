@@ -55,14 +55,16 @@ def _swept(command: str, shard: int) -> Part:
         if command == "create":
             calls = [call for call in calls if call.changes(str(swept.scene.home))]
         outcomes = [swept.run(case) for case in sweep.cases(calls)[shard::SHARDS]]
+        swept.scene.settle()  # a worker would make folders anew while they are removed
     return _part(command, outcomes)
 
 
 def _born(shard: int) -> Part:
     with tempfile.TemporaryDirectory() as folder:
         birth = Birth.prepare(Path(folder))
-        some = sweep.cases(birth.calls())[shard::SHARDS]
-        return _part("init", [birth.run(case) for case in some])
+        outcomes = [birth.run(case) for case in sweep.cases(birth.calls())[shard::SHARDS]]
+        birth.scene.settle()
+    return _part("init", outcomes)
 
 
 def _part(what: str, outcomes: list[Outcome]) -> Part:
