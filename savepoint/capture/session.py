@@ -13,7 +13,7 @@ from savepoint.core.named import NamedTuple
 from savepoint.store import index, registry
 from savepoint.store.layout import Home
 from savepoint.store.lines import line_at
-from savepoint.store.session import rebuild, sessions
+from savepoint.store.session import sessions
 from savepoint.store.session.sessions import Session, Stamp
 
 if TYPE_CHECKING:
@@ -136,12 +136,18 @@ def _beginning(path: str, adapter: Adapter) -> Fold | None:
 def history(store: Store, key: str, request: Request, chosen: Config) -> History:
     """The session's last savepoint from its cache, else from the index, else none."""
     current = store.instance(chosen.instance)
-    own = sessions.load(store, key) or rebuild.rebuilt(current, key)
+    own = sessions.load(store, key) or _rebuilt(current, key)
     paths = store.instance(own.instance) if own else current
     base = own or _sharing(store, request.transcript)
     if own and paths != current and index.is_retired(paths):  # it goes on under the next number
         return History(current, index.instance(current), None, base, _origin(paths, own))
     return History(paths, index.instance(paths), own, base, _origin(paths, own))
+
+
+def _rebuilt(current: InstancePaths, key: str) -> Session | None:
+    from savepoint.store.session import rebuild  # most saves have their session's cache
+
+    return rebuild.rebuilt(current, key)
 
 
 def _sharing(store: Store, path: str) -> Session | None:

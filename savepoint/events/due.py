@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from savepoint.capture import progress
 from savepoint.capture.agents import claude
 from savepoint.core import limits
 from savepoint.core.named import NamedTuple
@@ -31,6 +30,8 @@ def judge(event: str, store: Store, key: str, request: Request) -> Due:
     """`request` is resolved, and knows its window. Raises MalformedError, DiskError."""
     if event == "PreCompact":
         return Due(request.trigger, "")
+    from savepoint.capture import progress
+
     found = progress.progress(store, key, request, claude)
     if found is None:
         return Due("", "there is no transcript")
