@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Brought(NamedTuple):
-    """An instance whose newest commit is here."""
+    """An instance whose newest commits are here."""
 
     paths: InstancePaths
     commit: str
@@ -38,8 +38,9 @@ class Brought(NamedTuple):
 def bring(
     remote: Remote, paths: InstancePaths, tip: str, seen: TrustedHead | None = None
 ) -> Brought:
-    """The commit `tip` of an instance's branch, alone, and its index, which comes last: with it the
-    instance is there. seen: what was known of it before it was lost; the remote must still have it.
+    """The newest savepoint's commit on the branch of an instance that ends at `tip`, what comes
+    after it, and the index, which comes last: with it the instance is there. seen: what was known
+    of it before it was lost; the remote must still have it.
 
     Raises MalformedError, TamperedError (it is not what the key has signed), RolledBackError,
     RemoteUnreachableError, RemoteDivergedError, CommitError, DiskError.
@@ -48,12 +49,13 @@ def bring(
     found = theirs.read(remote.repo, paths.slug, tip)
     if seen is not None:
         _check_seen(found.records, seen, f"{remote.url.shown}: {paths.slug}")
+    brought = Brought(paths, tip, found.records)
+    _reach_newest(remote, brought)
     durable.make_directories(paths.snapshots)
     if tree.BOOTSTRAP in found.files:
         blob = found.files[tree.BOOTSTRAP]
         (data,) = tree.contents(remote.repo, [blob], limits.SMALL_DOCUMENT_BYTES)
         durable.replace(paths.bootstrap, data)
-    brought = Brought(paths, tip, found.records)
     if os.path.exists(os.path.join(remote.repo.path, "shallow")):
         newest = (brought.newest or found.last).seq
         durable.replace(paths.border, border.to_bytes(newest))
@@ -62,6 +64,14 @@ def bring(
     trusted.save(paths, head.raised(found.last.seq, found.last.hash)._replace(remote_tip=tip))
     durable.replace(paths.index_file, found.data)
     return brought
+
+
+def _reach_newest(remote: Remote, brought: Brought) -> None:
+    """A RETIRE and an accept record have commits of their own, after that of the savepoint."""
+    one = brought.newest
+    after = sum(one is not None and other.seq > one.seq for other in brought.records)
+    if after:
+        remote.fetch(brought.paths.slug, brought.commit, depth=1 + after)
 
 
 def _check_seen(records: list[Record], seen: TrustedHead, where: str) -> None:
