@@ -169,6 +169,7 @@ PUSH_STEP_BYTES = 64 * MIB  # a backlog is pushed in steps of whole commits belo
 PUSH_STEP_SECONDS = 60.0  # for one step, and …
 PUSH_BYTES_PER_SECOND = 128 * KIB  # … a second more for each of these bytes
 FETCH_SECONDS = 10 * 60.0  # to fetch what the remote has and we have not
+GLANCED_BRANCHES = 300  # branches of a remote that are asked whose they are
 FETCHED_INDEX_BYTES = 256 * MIB  # bytes of an index that a remote's commit holds
 REMOTE_LINE_CHARS = 300  # characters kept of what a remote says
 PUSH_WAIT_SECONDS = 5  # a hook or `create` waits this long for the push (config: push_wait)

@@ -137,7 +137,9 @@ def _heads(here: Store, kept: Backup) -> dict[str, TrustedHead]:
 def _births(
     remote: Remote, store: Store, kept: Backup, tips: Mapping[str, str], instance: str
 ) -> dict[str, Record]:
-    """The birth records of the instances that the backup does not know, and whose number counts."""
+    """The birth records of the instances that the backup does not know, and whose number counts.
+    Raises as `glance.births`.
+    """
     own = {one.slug for one in kept.instances}
     current = next(one for one in kept.instances if one.slug == kept.instance)
     base = Instance.parse(current.instance)
@@ -147,6 +149,8 @@ def _births(
         if slug not in own
         and (glance.same_name(slug, base) > 0 or savepoints.is_named(slug, instance or "-"))
     }
+    if instance and len(wanted) > limits.GLANCED_BRANCHES:  # somebody put them there
+        wanted = {slug: tip for slug, tip in wanted.items() if savepoints.is_named(slug, instance)}
     return glance.births(remote, store.scratch, wanted)
 
 

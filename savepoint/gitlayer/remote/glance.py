@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from savepoint.core import limits, record
-from savepoint.core.errors import SavepointError
+from savepoint.core.errors import SavepointError, SelectorError
 from savepoint.core.spelling import Instance
 from savepoint.gitlayer import repository, tree
 from savepoint.store import durable
@@ -26,10 +26,13 @@ def births(remote: Remote, scratch: str, tips: Mapping[str, str]) -> dict[str, R
     """Slug → signed birth record of the branches whose newest commit tells it. scratch: a folder
     for what is fetched. tips: slug → commit.
 
-    Raises RemoteUnreachableError, CommitError, DiskError.
+    Raises SelectorError (they are too many), RemoteUnreachableError, CommitError, DiskError.
     """
     if not tips:
         return {}
+    if len(tips) > limits.GLANCED_BRANCHES:
+        hint = "name one with --instance, as its branch is called"
+        raise SelectorError(f"{remote.url.shown} has {len(tips)} such branches", hint=hint)
     path = os.path.join(scratch, durable.temporary_name().decode())
     durable.make_directories(scratch)
     there = remote._replace(repo=remote.repo._replace(path=path))

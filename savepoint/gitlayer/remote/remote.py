@@ -8,6 +8,7 @@ protocols in the clear.
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,12 @@ _NO_BATCH_MODE = ("plink", "putty", "tortoiseplink", "simple")  # values of ssh.
 
 _PROMISOR = "promisor"  # how the remote is called where it is asked for single blobs
 _GENEROUS = "git -c uploadpack.allowFilter=true upload-pack"
+_SLUG = re.compile(
+    f"[a-z0-9-]{{1,{limits.SLUG_CHARS}}}-[0-9a-f]{{8}}"
+)  # as `Instance.slug` makes them
 _SEEN = "refs/savepoint/seen"  # what was fetched, by commit: nothing is ever overwritten there
 _HOSTILE = (b"fsck error", b"did not send all necessary objects")
+_OF_A_BRANCH = (*_HOSTILE, b"not our ref", b" is corrupt", b"possible repository corruption")
 _UNFIT = (b"does not support this repository's hash algorithm", b"shallow update not allowed")
 
 
@@ -84,16 +89,21 @@ class Remote(NamedTuple):
         return self.tips(slug).get(slug)
 
     def tips(self, slug: str = "*") -> dict[str, str]:
-        """Slug → commit of the branches that the remote has. Raises RemoteUnreachableError."""
-        pattern = f"{self.below}/{slug}"
-        result = self._run(("ls-remote", self.url.text, pattern), limits.REMOTE_ANSWER_SECONDS)
+        """Slug → commit of the branches that the remote has, of those that an instance can have.
+
+        Raises RemoteUnreachableError.
+        """
+        command = ("ls-remote", "--refs", self.url.text, f"{self.below}/{slug}")
+        result = self._run(command, limits.REMOTE_ANSWER_SECONDS)
         if not result.ok:
             raise self._unreachable(result)
         found = [line.partition("\t") for line in result.out.decode("utf-8", "replace").split("\n")]
         return {
             name.removeprefix(f"{self.below}/"): commit
             for commit, _, name in found
-            if name.startswith(f"{self.below}/") and len(commit) == ID_DIGITS
+            if name.startswith(f"{self.below}/")
+            and len(commit) == ID_DIGITS
+            and _SLUG.fullmatch(name.removeprefix(f"{self.below}/"))
         }
 
     def push(self, slug: str, commit: str, size: int) -> None:
@@ -134,15 +144,22 @@ class Remote(NamedTuple):
         """Bring the newest commits and trees of these branches (slug → commit), without content:
         what is read of it is fetched by itself. For a repository that is thrown away.
 
-        Raises as `fetch`.
+        Whoever can write there can put branches beside ours: nothing comes of one that cannot be
+        had, or is unsound. Raises RemoteUnreachableError.
         """
-        refspecs = [f"{self.below}/{slug}:{_SEEN}/{commit}" for slug, commit in tips.items()]
+        refspecs = "".join(f"{self.below}/{slug}:{_SEEN}/{slug}\n" for slug in tips)
         options = ("--no-tags", "--no-write-fetch-head", "--quiet", "--no-auto-maintenance")
         without = ("--depth=1", "--filter=blob:none")
-        command = (*self.promising(), "fetch", *options, *without, _PROMISOR, *refspecs)
-        result = self._run(command, limits.FETCH_SECONDS)
-        if not result.ok:
+        command = (*self.promising(), "fetch", "--stdin", *options, *without, _PROMISOR)
+        result = self._run(command, limits.FETCH_SECONDS, stdin=refspecs.encode())
+        if result.ok:
+            return
+        if result.problem or not any(words in result.err for words in _OF_A_BRANCH):
             raise self._unreachable(result)
+        some = list(tips.items())
+        half = len(some) // 2
+        for part in (some[:half], some[half:]) if half else ():
+            self.glance(dict(part))
 
     def read_lazily(self, blob: str, limit: int) -> bytes:
         """The bytes of a blob that `glance` left out. Raises RemoteUnreachableError."""
@@ -181,6 +198,7 @@ class Remote(NamedTuple):
         seconds: float,
         limit: int = limits.GIT_OUTPUT_BYTES,
         *,
+        stdin: bytes = b"",
         lazily: bool = False,
     ) -> gitcmd.Result:
         where = (self.repo.option, *repository.OPTIONS, *_OPTIONS)
@@ -188,6 +206,7 @@ class Remote(NamedTuple):
         running = gitcmd.start(
             (*where, *args),
             env=self.repo.env,
+            stdin=stdin,
             limit=limit,
             variables={**_UNASKED, "GIT_SSH_COMMAND": self.ssh, **lazy},
         )

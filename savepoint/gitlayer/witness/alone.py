@@ -118,10 +118,16 @@ def _chosen(remote: Remote, instance: str) -> tuple[Remote, str, str]:
         if len(fitting) == 1:
             return there, fitting[0], tips[fitting[0]]
         if tips:
-            hint = f"name one with --instance: {', '.join(sorted(tips))}"
+            hint = f"name one with --instance: {_some(sorted(fitting or tips))}"
             raise SelectorError(f"{remote.url.shown} has {len(fitting)} such instances", hint=hint)
     hint = "it is neither the remote of a store nor a clone of one"
     raise SelectorError(f"{remote.url.shown} has no savepoints", hint=hint)
+
+
+def _some(slugs: list[str]) -> str:
+    """Whoever can write there can put any number of branches there."""
+    more = len(slugs) - limits.LISTED
+    return ", ".join(slugs[: limits.LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _write(repo: Repository, paths: InstancePaths, found: Theirs) -> None:
