@@ -89,7 +89,9 @@ def _end_gits() -> None:
 
 
 def _fire(event: str, begun: bytes) -> None:
-    signal.signal(signal.SIGALRM, _deadline_passed)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a window is closed; its session is to be saved
+    for number in (signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, _deadline_passed)
     signal.setitimer(signal.ITIMER_REAL, SECONDS.get(event, limits.SESSION_SECONDS))
     home = Home("")
     told = Payload()
@@ -100,6 +102,8 @@ def _fire(event: str, begun: bytes) -> None:
         request = _request(event, told, home)
         fire = Fire(event, told.source, told.session_id, told.transcript, _STARTED)
         served = serve(fire, request, os.path.expanduser("~"))
+        if served.failure is not None:  # a busy store took the agent's greeting and handoffs away
+            _tell(home, event, told, served.failure.message)
         _greet(event, told, served.store, request)
         _warn(event, told, given, served.store, request)
         _remember(fire, told, served, request)

@@ -40,21 +40,29 @@ class Served(NamedTuple):
 
     store: Store
     saved: Saved | None  # the savepoint that it made
+    failure: SavepointError | None = None  # of the save: the session is to be greeted all the same
 
 
 def serve(fire: Fire, request: Request, user: str) -> Served:
-    """Serve it. user: the user's own folder. Raises SavepointError."""
+    """Serve it. user: the user's own folder. Raises SavepointError: there is no store."""
     home = Home(request.home)
     made = begin.ensure(home, request.project, request.now, request.deadline, user)
     if made is not None:
         tell(home, fire, request.project, request.now, f"{begin.MADE}{made.id}")
     store = registry.find(home, request.project)
+    try:
+        return Served(store, _serve(store, fire, request))
+    except SavepointError as failure:
+        return Served(store, None, failure)
+
+
+def _serve(store: Store, fire: Fire, request: Request) -> Saved | None:
     if fire.event == "SessionStart":
         _begin_session(store, fire, request)
     saved, said = (None, _NOTHING) if _is_idle(store, request) else _save(store, fire, request)
     if saved is None:
         _log(store, fire, request, said)
-    return Served(store, saved)
+    return saved
 
 
 def tell(home: Home, fire: Fire, project: str, now: int, reason: str) -> None:

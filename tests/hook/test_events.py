@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -324,6 +325,18 @@ def test_what_the_greeting_is_made_of_never_makes_it_too_long(scene: Scene) -> N
     assert len(greeting(scene.fire(event="SessionStart"))) < 1500, "it takes room in the context"
 
 
+def test_a_save_that_fails_takes_no_greeting_away(scene: Scene) -> None:
+    """Of a busy store, or a key of a wrong mode, the agent was told nothing at all."""
+    assert scene.fire().is_quiet
+    scene.say(1)
+    key = Path(scene.paths.authority)
+    key.chmod(0o644)
+    assert "Newest savepoint" in greeting(scene.fire(event="SessionStart"))
+    key.chmod(0o600)
+    assert len(scene.saves()) == 1
+    assert any(str(key) in line["reason"] for line in scene.log())
+
+
 # A plugin beside the settings
 
 
@@ -347,3 +360,19 @@ def test_what_events_keep_of_a_session_is_nothing_left_over(scene: Scene) -> Non
     assert {"guidance.json", "alarm.json"} <= kept
     scene.settle()
     assert [one.detail for one in scene.fsck().items if "sessions/" in one.detail] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_to_end_is_answered_with_0(scene: Scene, number: signal.Signals) -> None:
+    """The window of a session is closed, and a SessionEnd's save ended with 129."""
+    code = (
+        "import signal; from savepoint import hook; real = hook.serve\n"
+        f"def serve(*given): signal.raise_signal({int(number)}); return real(*given)\n"
+        "hook.serve = serve; hook.main()"
+    )
+    command = [HOOK[0], "-I", "-c", code, "PreCompact"]
+    assert run(command, scene.project, scene.environment(), scene.payload()).is_quiet
+    assert len(scene.saves()) == (number == signal.SIGHUP), "asked to end, it is brief"
+    assert [line["reason"].split(";")[0] for line in scene.log()] == (
+        [] if number == signal.SIGHUP else ["the hook's time has passed"]
+    )
