@@ -193,7 +193,12 @@ def _raise_trusted(
     It is not raised over an index that lacks what it names: a fork must not be covered by the next
     save (verify says so until `fsck --repair` has accepted it by a record).
     """
-    if head is None:
-        head = trusted.first(0, spelling.ZERO_DIGEST, recreated=not is_first)
-        trusted.make_folder(paths)
-    trusted.save(paths, head.raised(one.seq, one.hash))
+    try:
+        if head is None:
+            head = trusted.first(0, spelling.ZERO_DIGEST, recreated=not is_first)
+            trusted.make_folder(paths)
+        trusted.save(paths, head.raised(one.seq, one.hash))
+    except DiskError as failure:
+        message = f"savepoint {one.seq} is saved, but {failure.message}"
+        hint = "it stands, so do not make it again: `savepoint list` shows it"
+        raise DiskError(message, hint=hint) from failure

@@ -12,8 +12,9 @@ import pytest
 
 from savepoint.cli.shapes.savepoints import Created
 from savepoint.core import limits
-from savepoint.core.errors import CommitError
+from savepoint.core.errors import CommitError, DiskError
 from savepoint.gitlayer.commits import commit
+from savepoint.store import trusted
 from savepoint.store.locks import Lock
 from tests.cli.scene import OTHER_SESSION, SESSION, Scene, program, record
 
@@ -229,6 +230,22 @@ def test_too_much_for_one_commit_is_told(cli: Scene, monkeypatch: pytest.MonkeyP
         ran = cli("create")
     assert ran.code == 1
     assert "git lacked too much to take it at once" in ran.text + ran.err
+
+
+def test_a_disk_that_is_full_behind_the_record_says_that_it_stands(
+    cli: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint was to run the same again, which made a second one."""
+
+    def full(*_: object) -> None:
+        raise DiskError("no space left")
+
+    monkeypatch.setattr(trusted, "save", full)
+    ran = cli("create")
+    assert ran.code == 40
+    assert "savepoint 2 is saved, but no space left" in ran.err
+    assert "do not make it again" in ran.err
+    assert len(cli.good("list", "--json").json["savepoints"]) == 1
 
 
 def test_what_an_earlier_fire_left_is_finished(cli: Scene) -> None:
