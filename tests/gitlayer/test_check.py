@@ -145,6 +145,14 @@ def test_a_changed_readme(layer: Layer) -> None:
     one_fault(layer, "README.md is not what it must be")
 
 
+def test_the_readme_of_an_earlier_commit(layer: Layer) -> None:
+    """What was committed before its text was changed is whole."""
+    blob = layer.store_blob(by_hand.EARLIER_README)
+    assert blob == "fd569d3874a121076f142322d688d98b2278995f", "git's id of what was written then"
+    layer.forge({"README.md": blob})
+    assert faults(layer) == []
+
+
 def test_a_file_too_many(layer: Layer) -> None:
     layer.forge({".github/workflows/x.yml": layer.store_blob(b"on: push\n")})
     one_fault(layer, "1 files that no savepoint has")

@@ -81,6 +81,11 @@ rm -rf recovered/packs recovered/piece
 File 1 is the conversation, if there was one, in the agent's own format. The paths are those of the
 machine that was saved: look at one before you put a file there.
 """.encode()
+# As commits from before 2026-12-01 have it: without the lines on a backup of the keys.
+_BEGIN, _END = README.index(b" A backup of the keys"), README.index(b"A commit without")
+EARLIER_README = (
+    README[:_BEGIN] + b" " + README[_END:].replace(b"records alone.", b"records\nalone.", 1)
+)
 
 _NOTHING = hashlib.sha256(b"").hexdigest()
 

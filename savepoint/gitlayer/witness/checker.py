@@ -84,7 +84,7 @@ class Checker:
     def _open(self, found: Held, one: Record) -> Finding:
         """VERIFY-11."""
         try:
-            readable = {**self._index.at(one), **self._readable(one)}
+            readable = {**self._index.at(one), **self._readable(found, one)}
             for path, whole in readable.items():
                 self._same(found, path, whole)
             foreign = sorted(
@@ -98,11 +98,13 @@ class Checker:
         detail = f"{where}: index up to record {one.seq}, README"
         return verify_git.unexpected("VERIFY-11", foreign, where) or passed("VERIFY-11", detail)
 
-    def _readable(self, one: Record) -> dict[str, Whole]:
+    def _readable(self, found: Held, one: Record) -> dict[str, Whole]:
         """What is not encrypted and no index. The README's commands are run by people."""
         if one.kind in tree.KEPT_BY:
             return {}
-        expected = {tree.README: Whole.of(by_hand.README)}
+        earlier = Whole.of(by_hand.EARLIER_README)
+        is_earlier = found.files.get(tree.README) == earlier.blob
+        expected = {tree.README: earlier if is_earlier else Whole.of(by_hand.README)}
         bootstrap = read_bounded(self._paths.bootstrap, limits.SMALL_DOCUMENT_BYTES)
         if bootstrap is not None:
             expected[tree.BOOTSTRAP] = Whole.of(bootstrap)
