@@ -16,7 +16,7 @@ from savepoint.cli import precompact
 from savepoint.cli.ledger import config as ledger_config
 from savepoint.cli.shapes.store import Status
 from savepoint.core import errors, spelling
-from savepoint.store import config, durable
+from savepoint.store import config, durable, savepoints
 from savepoint.store.keys import keyring
 from tests.work import scene as work
 
@@ -328,10 +328,14 @@ def test_a_conflict_stays_in_status_and_doctor(cli: Scene) -> None:
     cli.good("sync")
     cli.created()
     row = queue.rows(cli.paths.store, cli.paths.slug)[-1]
+    newest = savepoints.records(cli.paths).saves[-1]
     with queue.Queue(cli.paths.store) as box:
         box.put(
             row._replace(
-                state=queue.CONFLICT, record="0" * 64, record_seq=3, error="entry 9 is not ours"
+                state=queue.CONFLICT,
+                record=newest.hash,
+                record_seq=newest.seq,
+                error="entry 9 is not ours",
             )
         )
     (job,) = cli.good("status", "--json").json["jobs"]
