@@ -308,4 +308,4 @@ def _tell(kept: Backup, done: Restored) -> None:
 
 
 def _remote(kept: Backup) -> str | None:
-    return remote_url.without_user(kept.remote) if kept.remote else None
+    return remote_url.without_secrets(kept.remote) if kept.remote else None

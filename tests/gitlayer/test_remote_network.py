@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,34 @@ def test_a_token_in_the_place_of_the_user_is_in_no_error(it: Pushing, tmp_path: 
         _trust(tmp_path)
         it.use(server.url.replace("https://", f"https://{PASSWORD}@") + "/remote.git")
         _failure(it)
+
+
+def test_the_user_is_handed_over_and_in_no_argument_list(
+    it: Pushing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every user of the machine reads those of git and of its helpers, and a user can be a token.
+    The helper is asked with the name, as if it stood in the URL.
+    """
+    it.bare.git("config", "http.receivepack", "true")
+    seen = set[bytes]()
+    serve = https._Handler._serve  # git is at work while it is served
+
+    def looked(handler: https._Handler) -> None:
+        for one in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                seen.update(one.read_bytes().split(b"\0"))
+        serve(handler)
+
+    monkeypatch.setattr(https._Handler, "_serve", looked)
+    with https.serving(tmp_path, "git", tmp_path) as server:
+        _trust(tmp_path)
+        helper = f"!f() {{ grep -q ^username={USER}$ && echo password={PASSWORD}; }}; f"
+        _configure(f"[credential]\nhelper = {helper!r}\n".replace("'", '"'))
+        it.use(f"{server.url}/remote.git".replace("https://", f"https://{USER}@"))
+        it.push()
+        it.check_pushed()
+        assert f"{server.url}/remote.git".encode() in seen
+    assert not [one for one in seen if f"{USER}@".encode() in one]
 
 
 @pytest.mark.parametrize("mode", ["403", "404", "500", "html", "redirect"])

@@ -86,6 +86,9 @@ def test_what_runs_a_program_or_speaks_in_the_clear_is_refused(text: str) -> Non
         f"http://{_SECRET}@example.org/x.git",
         f"https://ada:{_SECRET}@example.org",
         f"ext::{_SECRET}",
+        f"https:/ada:{_SECRET}@example.org/x.git",
+        f"https:/{_SECRET}@example.org/x.git",
+        f"ada:{_SECRET}@example.org:x.git",
     ],
 )
 def test_no_refusal_repeats_a_secret(text: str) -> None:
@@ -94,7 +97,31 @@ def test_no_refusal_repeats_a_secret(text: str) -> None:
     assert _SECRET not in refused.value.message + refused.value.hint
 
 
-def test_a_token_in_the_place_of_a_user_is_not_shown() -> None:
-    url = remote_url.parse(f"https://{_SECRET}@example.org/x.git", "/p")
-    assert url.shown == "https://example.org/x.git"
-    assert remote_url.parse("git@example.org:x.git", "/p").shown == "git@example.org:x.git"
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://{_SECRET}@example.org/x.git",
+        f"https://example.org/x.git?token={_SECRET}",
+        f"https://ada b@example.org/x.git?a=b c&token={_SECRET}",
+        f"https://example.org/x.git#{_SECRET}?x",
+    ],
+)
+def test_a_user_and_a_query_are_not_shown(text: str) -> None:
+    assert remote_url.parse(text, "/p").shown == "https://example.org/x.git"
+    said = f"fatal: unable to access '{text}/info/refs': it answers not"
+    told = remote_url.without_secrets(said)
+    assert told.endswith("': it answers not")
+    assert _SECRET not in told
+
+
+def test_the_user_of_a_web_address_is_in_no_argument() -> None:
+    url = remote_url.parse(f"https://{_SECRET}%40a@example.org:8443/x.git", "/p")
+    assert url.address == "https://example.org:8443/x.git"
+    assert url.settings == {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "credential.https://example.org:8443.username",
+        "GIT_CONFIG_VALUE_0": f"{_SECRET}@a",
+    }
+    for text in ("git@example.org:x.git", "ssh://git@example.org/x.git", "/srv/a@b.git"):
+        url = remote_url.parse(text, "/p")
+        assert (url.address, url.shown, url.settings) == (text, text, {})

@@ -47,10 +47,11 @@ _SETTINGS = (
 )
 _OPTIONS = tuple(part for setting in _SETTINGS for part in ("-c", setting))
 
-# A question is answered by a program that fails. A session of its own (gitcmd) has no terminal.
+# A question of ssh is answered by a program that fails; one of git, by nobody. A session of its own
+# (gitcmd) has no terminal.
 _UNASKED = {
     "GIT_ALLOW_PROTOCOL": remote_url.PROTOCOLS,  # over what a config or an insteadOf says
-    "GIT_ASKPASS": "false",
+    "GIT_ASKPASS": "",  # none, whatever is configured: it would be asked with the user's name
     "SSH_ASKPASS": "false",
     "SSH_ASKPASS_REQUIRE": "force",
     "GCM_INTERACTIVE": "never",
@@ -93,7 +94,7 @@ class Remote(NamedTuple):
 
         Raises RemoteUnreachableError.
         """
-        command = ("ls-remote", "--refs", self.url.text, f"{self.below}/{slug}")
+        command = ("ls-remote", "--refs", self.url.address, f"{self.below}/{slug}")
         result = self._run(command, limits.REMOTE_ANSWER_SECONDS)
         if not result.ok:
             raise self._unreachable(result)
@@ -116,7 +117,7 @@ class Remote(NamedTuple):
         options = ("--porcelain", "--no-progress", "--no-verify", "--no-signed")
         alone = ("--no-follow-tags", "--recurse-submodules=no", "--no-thin")
         refspec = f"{commit}:{repository.branch(slug)}"
-        result = self._run(("push", *options, *alone, self.url.text, refspec), seconds)
+        result = self._run(("push", *options, *alone, self.url.address, refspec), seconds)
         if not result.ok:
             raise self._push_failure(result)
 
@@ -130,7 +131,7 @@ class Remote(NamedTuple):
         options = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
         border = (f"--depth={depth}",) if depth else ()
         refspec = f"{self.below}/{slug}:{place}"  # no `+`: never over another commit
-        command = ("fetch", *options, *border, "--no-auto-maintenance", self.url.text, refspec)
+        command = ("fetch", *options, *border, "--no-auto-maintenance", self.url.address, refspec)
         result = self._run(command, limits.FETCH_SECONDS)
         if any(words in result.err for words in _HOSTILE):
             raise RemoteDivergedError(f"what {self.url.shown} sends is unsound: {said(result)}")
@@ -173,9 +174,10 @@ class Remote(NamedTuple):
         """Options that name the remote as the one which has what is missing here. A path, which
         serves only what its own config allows, is asked with one that does.
         """
-        settings = [f"remote.{_PROMISOR}.url={self.url.text}", f"remote.{_PROMISOR}.promisor=true"]
+        name = f"remote.{_PROMISOR}"
+        settings = [f"{name}.url={self.url.address}", f"{name}.promisor=true"]
         if self.url.kind in ("path", "file"):
-            settings.append(f"remote.{_PROMISOR}.uploadpack={_GENEROUS}")
+            settings.append(f"{name}.uploadpack={_GENEROUS}")
         return tuple(part for one in settings for part in ("-c", one))
 
     def complete(self, slug: str) -> None:
@@ -187,7 +189,7 @@ class Remote(NamedTuple):
         if not os.path.exists(os.path.join(self.repo.path, "shallow")):
             return
         options = ("--unshallow", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
-        command = ("fetch", "--quiet", *options, self.url.text, repository.branch(slug))
+        command = ("fetch", "--quiet", *options, self.url.address, repository.branch(slug))
         result = self._run(command, limits.FETCH_SECONDS)
         if not result.ok:
             raise self._unreachable(result)
@@ -208,7 +210,7 @@ class Remote(NamedTuple):
             env=self.repo.env,
             stdin=stdin,
             limit=limit,
-            variables={**_UNASKED, "GIT_SSH_COMMAND": self.ssh, **lazy},
+            variables={**_UNASKED, "GIT_SSH_COMMAND": self.ssh, **self.url.settings, **lazy},
         )
         return running.finish(min(self.repo.deadline, time.monotonic() + seconds))
 
@@ -251,7 +253,7 @@ def _lines(result: gitcmd.Result) -> list[str]:
 
 def _clean(line: str) -> str:
     """Bounded, in one line that steers no terminal, and without what a URL may carry."""
-    return printable(remote_url.without_user(line))[: limits.REMOTE_LINE_CHARS]
+    return printable(remote_url.without_secrets(line))[: limits.REMOTE_LINE_CHARS]
 
 
 def _ssh_command(repo: Repository) -> str:

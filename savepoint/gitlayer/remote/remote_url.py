@@ -1,7 +1,8 @@
 """The URL of a remote: which kinds there are, and what of one may be shown.
 
 It is chosen by the owner alone. What could make git run a program, send savepoints in the clear, or
-carry a password into an argument list is refused, and no refusal repeats the URL.
+carry a password into an argument list is refused, and no refusal repeats the URL. The user of a web
+address, who is a token where there is no password, is handed to git apart.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _AUTHORITY = re.compile(
     r"(?:([^/@:]*)(:[^/@]*)?@)?([^/@:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(/.*)"
 )
 _UNPRINTABLE_ESCAPE = re.compile(r"%(?:[01][0-9A-Fa-f]|7[Ff])")
-_USER = re.compile(r"://[^/\s@]*@")
+_USER = re.compile(r"://[^/'\"@]*@")
+_QUERY = re.compile(r"(://[^'\"?#]*)[?#][^'\"]*")
 
 
 class RemoteUrl(NamedTuple):
@@ -34,10 +36,28 @@ class RemoteUrl(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """For people and logs: without what stands before the host of a web address, which is a
-        token where there is no password.
-        """
-        return without_user(self.text) if self.kind == "https" else self.text
+        """For people and logs: of a web address only what holds no secret."""
+        return without_secrets(self.text) if self.kind == "https" else self.text
+
+    @property
+    def address(self) -> str:
+        """For argument lists, which every user of the machine can read."""
+        return _USER.sub("://", self.text) if self.kind == "https" else self.text
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What git needs to know beside the address, as variables: only their owner reads those."""
+        user = _USER.search(self.text) if self.kind == "https" else None
+        if user is None or user[0] == "://@":
+            return {}
+        from urllib.parse import unquote
+
+        host = self.address[: self.address.index("/", len("https://"))]
+        return {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"credential.{host}.username",
+            "GIT_CONFIG_VALUE_0": unquote(user[0].removeprefix("://").removesuffix("@")),
+        }
 
 
 def parse(text: str, folder: str) -> RemoteUrl:
@@ -60,9 +80,9 @@ def parse(text: str, folder: str) -> RemoteUrl:
     return RemoteUrl(os.path.abspath(os.path.join(folder, text)), "path")
 
 
-def without_user(text: str) -> str:
-    """`text` with whatever stands before the host of a URL left out."""
-    return _USER.sub("://", text)
+def without_secrets(text: str) -> str:
+    """`text` with whatever stands before the host of a URL, or after its path, left out."""
+    return _QUERY.sub(r"\1", _USER.sub("://", text))
 
 
 def _with_scheme(text: str, scheme: str, rest: str) -> RemoteUrl:
@@ -87,4 +107,6 @@ def _scp(text: str) -> RemoteUrl:
         raise UsageError("the remote names no host and path", hint=_KINDS)
     if text.partition("@")[2].startswith("-"):
         raise UsageError("the host of a remote does not start with `-`", hint=_KINDS)
+    if "@" not in text.partition(":")[0] and "@" in parts[1]:  # USER:PASSWORD@HOST, https:/USER@…
+        raise UsageError("the remote has a password in it, or is no URL", hint=_HELPER)
     return RemoteUrl(text, "ssh")
