@@ -220,7 +220,7 @@ def test_an_accept_that_dies_is_gone_on_with(threads: Threads) -> None:
     [
         ("a letter", "its signature does not hold"),
         ("another spelling", "not in its one spelling"),
-        ("empty", "does not end"),
+        ("empty", "not one JSON object and an LF"),
         ("gone", "is missing"),
         ("page", "is not the one that its receipt names"),
         ("page gone", "is missing"),
