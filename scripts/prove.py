@@ -164,6 +164,8 @@ def document(told: list[Told], commit: str, hours: float, cases: list[Case], ben
 _DOCUMENT = """\
 # Evidence
 
+<!-- scripts/prove writes this page. -->
+
 What each capability shows, as `scripts/prove` found it on {day} at commit
 `{commit}`: {tests} tests and all of `bench/run`, in {hours:.1f} hours.
 Of the lines: {counts}.
