@@ -101,9 +101,7 @@ def told(saved: Saved, at: place.Place) -> Iterator[None]:
         yield
         terminal.flush()
     except DiskError as failure:
-        hint = "it stands, so do not make it again: `savepoint list` shows it"
-        message = f"savepoint {saved.record.seq} is saved, but {failure.message}"
-        raise DiskError(message, hint=hint) from failure
+        raise failure.behind(saved.record.seq) from failure
 
 
 def finish_pending(asked: Request, at: place.Place) -> None:

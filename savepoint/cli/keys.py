@@ -53,9 +53,7 @@ def show(as_json: options.AsJson = False, project: options.Project = ".") -> Non
 
 @app.command("backup")
 def backup(
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
-    ],
+    output: options.OutputFile,
     passphrase_file: passphrase.File = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     as_json: options.AsJson = False,

@@ -80,6 +80,12 @@ OutputFolder: TypeAlias = Annotated[
         show_default="one in the store",
     ),
 ]
+OutputFile: TypeAlias = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
+]
+Force: TypeAlias = Annotated[
+    bool, typer.Option("--force", help="Replace a file that is there and differs.")
+]
 AllowUnverified: TypeAlias = Annotated[
     bool, typer.Option("--allow-unverified", help="Go on where something cannot be checked.")
 ]

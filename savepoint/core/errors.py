@@ -267,6 +267,11 @@ class DiskError(SavepointError):
         what = _KERNEL_WORDS.get(number, failure.strerror or "failed")
         return cls(f"{where}: {what}" if where else what, hint=_REMEDIES.get(number, ""))
 
+    def behind(self, seq: int) -> DiskError:
+        """The same, where a savepoint was durable before it failed."""
+        hint = "it stands, so do not make it again: `savepoint list` shows it"
+        return DiskError(f"savepoint {seq} is saved, but {self.message}", hint=hint)
+
 
 _KERNEL_WORDS = {
     errno.ENOSPC: "no space left (or no inodes)",

@@ -65,6 +65,10 @@ PASSPHRASE_BYTES = 4 * KIB  # bytes of a file with the passphrase of a backup
 PASSPHRASE_SHORT = 12  # characters; fewer are told to be weak: a file can be guessed at for ever
 COMMIT_BYTES = 64 * KIB  # bytes of one commit object; ours have some 700
 TREE_FILES = 100_000  # files of one commit
+TREE_LEVELS = 8  # folders below each other; ours have 3
+TREES_AT_ONCE = 256  # commits whose trees are read together
+TREES_FILES = 20 * TREE_FILES  # files of all these commits
+TREES_BYTES = 32 * MIB  # bytes of one level of their trees
 ENCRYPTION_BYTES = 64 * KIB  # what age adds to a file: stanzas; and 16 bytes for each 64 KiB
 
 # entries of a ledger

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from savepoint.gitlayer.commits.message import Commit
     from savepoint.gitlayer.repository import Repository
 
-_TREES_BYTES = 32 * limits.MIB  # of a level of the trees of AT_ONCE commits
 _PLAIN = b"100644"
 _FOLDER = b"40000"
 _ID_BYTES = repository.ID_DIGITS // 2
@@ -21,9 +20,9 @@ Files = dict[str, str]  # path → blob
 
 
 def trees(repo: Repository, commits: list[Commit]) -> list[Files | None]:
-    """The files of each of these commits, of which at most AT_ONCE are asked for. None where git
-    cannot give their trees all at once, or one is nothing that a savepoint has: whoever looks at
-    that commit alone is told what it is.
+    """The files of each of these commits, at most TREES_AT_ONCE. None where git cannot give their
+    trees all at once, or one is nothing that a savepoint has: whoever looks at that commit alone
+    is told what it is.
 
     Each tree is read once, level by level, and its entries are counted before they are listed:
     `git diff-tree -r` of trees that name each other many times over takes all memory.
@@ -37,14 +36,11 @@ def trees(repo: Repository, commits: list[Commit]) -> list[Files | None]:
     found, total = list[Files | None](), 0
     for one in commits:
         total += walk.entries(one.tree) or 0
-        found.append(walk.files("", one.tree) if total <= _ENTRIES else None)
+        found.append(walk.files("", one.tree) if total <= limits.TREES_FILES else None)
     return found
 
 
-AT_ONCE = 256  # commits
 _SEVERAL = 3  # commits; fewer are listed one by one
-_ENTRIES = 20 * limits.TREE_FILES  # of all these commits
-_LEVELS = 8  # ours have 3
 _Level = dict[str, "list[tuple[bytes, str, str]] | None"]  # tree → mode, name and id of its entries
 
 
@@ -53,11 +49,11 @@ def _levels(repo: Repository, wanted: set[str]) -> _Level:
     CommitError, DiskError.
     """
     found: _Level = {}
-    for _ in range(_LEVELS):
+    for _ in range(limits.TREE_LEVELS):
         names = sorted(wanted)
         if not names:
             break
-        data = tree.contents(repo, names, _TREES_BYTES, b"tree")
+        data = tree.contents(repo, names, limits.TREES_BYTES, b"tree")
         below = {name: _parsed(one) for name, one in zip(names, data, strict=True)}
         found |= below
         every = (entry for entries in below.values() for entry in entries or ())

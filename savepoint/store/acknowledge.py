@@ -199,6 +199,4 @@ def _raise_trusted(
             trusted.make_folder(paths)
         trusted.save(paths, head.raised(one.seq, one.hash))
     except DiskError as failure:
-        message = f"savepoint {one.seq} is saved, but {failure.message}"
-        hint = "it stands, so do not make it again: `savepoint list` shows it"
-        raise DiskError(message, hint=hint) from failure
+        raise failure.behind(one.seq) from failure

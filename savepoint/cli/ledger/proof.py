@@ -63,12 +63,8 @@ _NAME_IT = "verify it there, or name the ledger that it is of with --ledger"
 def export(
     selector: options.Selector = "latest",
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file that is there and differs.")
-    ] = False,
+    output: options.OutputFile,
+    force: options.Force = False,
     ledger: options.LedgerName = "",
     program: options.ProgramId = "",
     instance: options.InstanceName = "",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint.cli import options, place, terminal
 from savepoint.core.errors import OutputExistsError
@@ -21,12 +19,8 @@ _BLOCK = 1 << 20  # bytes read at once
 def export(
     selector: options.Selector = "latest",
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The file to make.")
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file that is there and differs.")
-    ] = False,
+    output: options.OutputFile,
+    force: options.Force = False,
     instance: options.InstanceName = "",
     as_json: options.AsJson = False,
     project: options.Project = ".",

@@ -105,8 +105,8 @@ def each(checker: Checker, steps: list[Step]) -> Iterator[tuple[Step, list[Findi
     """Rules 9, 11 and 12 of these commits, each of a record of the index. Their trees and blobs
     are read by few gits.
     """
-    for at in range(0, len(steps), blobs.AT_ONCE):
-        some = steps[at : at + blobs.AT_ONCE]
+    for at in range(0, len(steps), limits.TREES_AT_ONCE):
+        some = steps[at : at + limits.TREES_AT_ONCE]
         trees = blobs.trees(checker.repo, [step.said for step in some])
         checker.expect(trees)
         for step, files in zip(some, trees, strict=True):
